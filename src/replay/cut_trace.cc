@@ -193,11 +193,11 @@ Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut
   std::vector<std::unique_ptr<RankBuilder>> ranks(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     ranks[rank] = std::make_unique<RankBuilder>(builder.definitions(), static_cast<std::int32_t>(rank));
-    const auto is_kept = [&](const OperationPart& operation) -> bool {
+    windows[rank].keep_outside = [&keep, rank](const OperationPart& operation) -> bool {
       return keep[rank][static_cast<std::size_t>(operation.type)][operation.ordinal];
     };
     FeedTimeline(builder.definitions(), trace.timelines[rank], local_ranks, static_cast<std::int32_t>(rank),
-                 windows[rank], is_kept, *ranks[rank]);
+                 windows[rank], *ranks[rank]);
   });
   for (const std::unique_ptr<RankBuilder>& rank : ranks) builder.SetTimeline(*rank);
   return std::move(builder).Finish();

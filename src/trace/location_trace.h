@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,6 +58,10 @@ struct TeamFork {
   std::vector<std::size_t> threads;  // that take part, rising: 0 is the main thread, i + 1 worker i of the rank
   bool is_whole = false;             // they are all of the team, and more than one
   bool barriers_agree = false;       // every thread enters as many of the same kinds
+  // In the trace of locations:
+  std::uint32_t region = 0;                     // of the call that forks
+  std::optional<std::uint32_t> communicator{};  // nothing: its team is not whole
+  std::vector<std::uint32_t> open{};            // regions in which the main thread forks
 };
 
 struct RankTeams {

@@ -101,13 +101,13 @@ void NoteTime(Reader& reader, Tick tick) {
 }
 
 void CountMpi(Reader& reader, OTF2_RegionRef region) {
-  if (reader.builder.IsMpi(RegionOf(reader, region))) ++reader.events.mpi_calls_on_worker;
+  if (reader.builder.definitions().regions[RegionOf(reader, region)].is_mpi) ++reader.events.mpi_calls_on_worker;
 }
 
 }  // namespace
 
 std::string Otf2LocationReader::Where() const {
-  return fmt::format("{}, rank {} (location {})", path, location.rank, location.reference);
+  return fmt::format("{}, rank {} (location {})", builder.definitions().path, location.rank, location.reference);
 }
 
 namespace {

@@ -87,10 +87,11 @@ Otf2Layout RequireSoundDefinitions(const std::string& anchor) {
 // since they may change its events.
 bool RequireEnds(const Otf2LocationReader& reader, const Otf2Layout& layout) {
   if (!layout.is_plain) return true;
-  const OTF2_LocationRef location = reader.location.reference;
-  const bool needs_definitions = RequireEndOfLocalDefinitions(LocationFile(reader.path, location, "def").string(),
-                                                              layout.definition_chunk, reader.Where());
-  RequireEndOfFile(LocationFile(reader.path, location, "evt").string(), true, layout.event_chunk, reader.Where());
+  const auto file = [&](const char* extension) {
+    return LocationFile(reader.builder.definitions().path, reader.location.reference, extension).string();
+  };
+  const bool needs_definitions = RequireEndOfLocalDefinitions(file("def"), layout.definition_chunk, reader.Where());
+  RequireEndOfFile(file("evt"), true, layout.event_chunk, reader.Where());
   return needs_definitions;
 }
 

@@ -104,8 +104,7 @@ struct Otf2LocationEvents {
 // Input and results of the callbacks of one location.
 struct Otf2LocationReader {
   Otf2LocationReader(const Trace& trace, const Otf2Definitions& all, const Otf2Location& own)
-      : path(trace.path),
-        definitions(all),
+      : definitions(all),
         location(own),
         builder(trace, own.rank),
         running_totals(trace.counters.size()),
@@ -114,7 +113,6 @@ struct Otf2LocationReader {
   // "traces.otf2, rank 3 (location 3)"
   std::string Where() const;
 
-  const std::string& path;
   const Otf2Definitions& definitions;
   const Otf2Location& location;
   RankBuilder builder;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -125,177 +126,161 @@ OTF2_Paradigm Paradigm(const Region& region) {
   return name.starts_with("cl") ? OTF2_PARADIGM_OPENCL : OTF2_PARADIGM_CUDA;
 }
 
-class DefinitionWriter {
- public:
-  DefinitionWriter(const Trace& trace, const fs::path& anchor, OTF2_GlobalDefWriter* writer)
-      : trace_(trace), anchor_(anchor), writer_(writer) {}
+struct DefinitionWriter {
+  fs::path anchor;
+  OTF2_GlobalDefWriter* writer = nullptr;
+  std::map<std::string, OTF2_StringRef> strings{};
+  OTF2_StringRef strings_written = 0;
+  OTF2_GroupRef groups_written = 0;
 
-  void Write(std::uint64_t origin, const std::vector<MetricClass>& metrics, const std::vector<std::uint64_t>& events) {
-    const std::uint64_t length = TimeStamp(origin, std::max<Tick>(trace_.end(), 0)) + 1;
-    const auto resolution = static_cast<std::uint64_t>(std::clamp(std::round(trace_.ticks_per_second), 1.0, 1e19));
-    Define(OTF2_GlobalDefWriter_WriteClockProperties, resolution, origin, length, OTF2_UNDEFINED_TIMESTAMP);
-    WriteString("");
-    WriteString(trace_.program);
-    Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_MPI, String("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
-    WriteSystemTree();
-    for (std::size_t rank = 0; rank < trace_.size(); ++rank) WriteRank(rank, events[rank]);
-    WriteRegions();
-    WriteCommunicators();
-    WriteTopologies();
-    WriteCounters(metrics);
+  // A definition by the library's function for it.
+  template <typename... Values>
+  void Define(OTF2_ErrorCode (*write)(OTF2_GlobalDefWriter*, Values...), std::type_identity_t<Values>... values) const {
+    Check(write(writer, values...), anchor, "writing the definitions");
   }
 
- private:
   OTF2_StringRef WriteString(const std::string& text) {
-    const auto reference = strings_written_++;
+    const auto reference = strings_written++;
     Define(OTF2_GlobalDefWriter_WriteString, reference, text.c_str());
-    strings_.try_emplace(text, reference);
+    strings.try_emplace(text, reference);
     return reference;
   }
 
   // Written at its first use, before the definition that uses it.
   OTF2_StringRef String(const std::string& text) {
-    const auto found = strings_.find(text);
-    return found != strings_.end() ? found->second : WriteString(text);
-  }
-
-  void WriteSystemTree() {
-    const OTF2_SystemTreeNodeRef machine = 0;
-    const OTF2_StringRef machine_class = String("machine"), node_class = String("node");
-    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, machine, machine_class, machine_class,
-           OTF2_UNDEFINED_SYSTEM_TREE_NODE);
-    for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
-      const OTF2_StringRef name = String(trace_.nodes[i]);
-      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, NodeOf(i), name, node_class, machine);
-      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, NodeOf(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
-    }
-    for (const Rank& rank : trace_.ranks) {
-      const auto reference = static_cast<OTF2_SystemTreeNodeRef>(trace_.nodes.size() + 1 + sockets_.size());
-      if (rank.socket < 0 || !sockets_.try_emplace({rank.node, rank.socket}, reference).second) continue;
-      const OTF2_StringRef name = String(fmt::format("socket {}", rank.socket)), socket_class = String("socket");
-      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class,
-             NodeOf(static_cast<std::size_t>(rank.node)));
-      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
-    }
-  }
-
-  static OTF2_SystemTreeNodeRef NodeOf(std::size_t node) { return static_cast<std::uint32_t>(node) + 1; }
-
-  void WriteRank(std::size_t rank, std::uint64_t events) {
-    const Rank& definition = trace_.ranks[rank];
-    const auto group = static_cast<OTF2_LocationGroupRef>(rank);
-    Define(OTF2_GlobalDefWriter_WriteLocationGroup, group, String(definition.name), OTF2_LOCATION_GROUP_TYPE_PROCESS,
-           definition.socket < 0 ? NodeOf(static_cast<std::size_t>(definition.node))
-                                 : sockets_.at({definition.node, definition.socket}),
-           OTF2_UNDEFINED_LOCATION_GROUP);
-    for (int thread = 0; thread < definition.threads; ++thread) {
-      const OTF2_StringRef name = String(thread == 0 ? "Master thread" : fmt::format("Worker thread {}", thread));
-      Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(rank, thread), name, OTF2_LOCATION_TYPE_CPU_THREAD,
-             thread == 0 ? events : 0, group);
-    }
-  }
-
-  void WriteRegions() {
-    for (std::size_t i = 0; i < trace_.regions.size(); ++i) {
-      const Region& region = trace_.regions[i];
-      const OTF2_StringRef name = String(region.name);
-      Define(OTF2_GlobalDefWriter_WriteRegion, static_cast<std::uint32_t>(i), name, name, kEmptyString, Role(region),
-             Paradigm(region), OTF2_REGION_FLAG_NONE, kEmptyString, 0, 0);
-    }
-  }
-
-  // The first group says which location is which rank; every communicator has groups of its own.
-  void WriteCommunicators() {
-    std::vector<std::uint64_t> locations;
-    for (std::size_t rank = 0; rank < trace_.size(); ++rank) locations.push_back(LocationOf(rank, 0));
-    WriteGroup(OTF2_GROUP_TYPE_COMM_LOCATIONS, locations);
-    for (std::uint32_t i = 0; i < trace_.communicators.size(); ++i) {
-      const Communicator& communicator = trace_.communicators[i];
-      const OTF2_StringRef name = String(communicator.name);
-      const OTF2_GroupRef group =
-          WriteGroup(communicator.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
-                     {communicator.members.begin(), communicator.members.end()});
-      if (communicator.remote.empty()) {
-        Define(OTF2_GlobalDefWriter_WriteComm, i, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
-        continue;
-      }
-      const OTF2_GroupRef remote =
-          WriteGroup(OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
-      Define(OTF2_GlobalDefWriter_WriteInterComm, i, name, group, remote, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
-    }
-  }
-
-  void WriteTopologies() {
-    OTF2_CartDimensionRef dimensions = 0;
-    for (std::uint32_t i = 0; i < trace_.topologies.size(); ++i) {
-      const CartesianTopology& topology = trace_.topologies[i];
-      const OTF2_StringRef name = String(topology.name);
-      std::vector<OTF2_CartDimensionRef> own;
-      for (std::size_t d = 0; d < topology.extents.size(); ++d) {
-        own.push_back(dimensions++);
-        Define(OTF2_GlobalDefWriter_WriteCartDimension, own.back(), kEmptyString,
-               static_cast<std::uint32_t>(topology.extents[d]),
-               topology.periodic[d] ? OTF2_CART_PERIODIC_TRUE : OTF2_CART_PERIODIC_FALSE);
-      }
-      const auto count = static_cast<std::uint8_t>(own.size());
-      Define(OTF2_GlobalDefWriter_WriteCartTopology, i, name, topology.communicator, count, own.data());
-      for (std::uint32_t rank = 0; rank < topology.places.size(); ++rank) {
-        std::vector<std::uint32_t> coordinates(own.size());
-        std::size_t place = topology.places[rank];
-        for (std::size_t d = own.size(); d-- > 0; place /= topology.extents[d])
-          coordinates[d] = static_cast<std::uint32_t>(place % topology.extents[d]);
-        Define(OTF2_GlobalDefWriter_WriteCartCoordinate, i, rank, count, coordinates.data());
-      }
-    }
+    const auto found = strings.find(text);
+    return found != strings.end() ? found->second : WriteString(text);
   }
 
   OTF2_GroupRef WriteGroup(OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
-    Define(OTF2_GlobalDefWriter_WriteGroup, groups_written_, kEmptyString, type, OTF2_PARADIGM_MPI,
-           OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(members.size()), members.data());
-    return groups_written_++;
+    Define(OTF2_GlobalDefWriter_WriteGroup, groups_written, kEmptyString, type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+           static_cast<std::uint32_t>(members.size()), members.data());
+    return groups_written++;
   }
-
-  void WriteCounters(const std::vector<MetricClass>& metrics) {
-    for (std::uint32_t i = 0; i < trace_.counters.size(); ++i) WriteCounter(i, trace_.counters[i]);
-    for (std::uint32_t i = 0; i < metrics.size(); ++i) {
-      Define(OTF2_GlobalDefWriter_WriteMetricClass, i, static_cast<std::uint8_t>(metrics[i].size()), metrics[i].data(),
-             OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU);
-    }
-  }
-
-  void WriteCounter(std::uint32_t reference, const Counter& counter) {
-    OTF2_Base base = OTF2_BASE_DECIMAL;
-    double exponent = std::round(std::log10(counter.scale));
-    if (std::pow(10.0, exponent) != counter.scale) {
-      base = OTF2_BASE_BINARY;
-      exponent = std::round(std::log2(counter.scale));
-      if (std::pow(2.0, exponent) != counter.scale) {
-        throw Error(ErrorKind::kOutput, anchor_.string(),
-                    fmt::format("counter {} has the scale {}, which OTF2 cannot express", counter.name, counter.scale),
-                    "scale it by a power of 10 or 2");
-      }
-    }
-    const OTF2_StringRef name = String(counter.name), description = String(counter.description),
-                         unit = String(counter.unit);
-    Define(OTF2_GlobalDefWriter_WriteMetricMember, reference, name, description, OTF2_METRIC_TYPE_OTHER,
-           counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
-           counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit);
-  }
-
-  // A definition by the library's function for it.
-  template <typename... Values>
-  void Define(OTF2_ErrorCode (*write)(OTF2_GlobalDefWriter*, Values...), std::type_identity_t<Values>... values) const {
-    Check(write(writer_, values...), anchor_, "writing the definitions");
-  }
-
-  const Trace& trace_;
-  const fs::path& anchor_;
-  OTF2_GlobalDefWriter* const writer_;
-  std::map<std::string, OTF2_StringRef> strings_;
-  std::map<std::pair<std::int32_t, std::int32_t>, OTF2_SystemTreeNodeRef> sockets_;  // keys: node and number
-  OTF2_StringRef strings_written_ = 0;
-  OTF2_GroupRef groups_written_ = 0;
 };
+
+// The machine, its nodes and their sockets, then ranks with their threads; `events`: of every rank.
+void WritePlaces(const Trace& trace, const std::vector<std::uint64_t>& events, DefinitionWriter& out) {
+  const OTF2_SystemTreeNodeRef machine = 0;
+  const auto node_of = [](std::size_t node) { return static_cast<OTF2_SystemTreeNodeRef>(node + 1); };
+  const OTF2_StringRef machine_class = out.String("machine"), node_class = out.String("node");
+  out.Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, machine, machine_class, machine_class,
+             OTF2_UNDEFINED_SYSTEM_TREE_NODE);
+  for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
+    const OTF2_StringRef name = out.String(trace.nodes[i]);
+    out.Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, node_of(i), name, node_class, machine);
+    out.Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, node_of(i), OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
+  }
+  std::map<std::pair<std::int32_t, std::int32_t>, OTF2_SystemTreeNodeRef> sockets;  // keys: node and number
+  for (const Rank& rank : trace.ranks) {
+    const OTF2_SystemTreeNodeRef reference = node_of(trace.nodes.size() + sockets.size());
+    if (rank.socket < 0 || !sockets.try_emplace({rank.node, rank.socket}, reference).second) continue;
+    const OTF2_StringRef name = out.String(fmt::format("socket {}", rank.socket)), socket_class = out.String("socket");
+    out.Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class,
+               node_of(static_cast<std::size_t>(rank.node)));
+    out.Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
+  }
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const Rank& rank = trace.ranks[i];
+    const auto group = static_cast<OTF2_LocationGroupRef>(i);
+    out.Define(OTF2_GlobalDefWriter_WriteLocationGroup, group, out.String(rank.name), OTF2_LOCATION_GROUP_TYPE_PROCESS,
+               rank.socket < 0 ? node_of(static_cast<std::size_t>(rank.node)) : sockets.at({rank.node, rank.socket}),
+               OTF2_UNDEFINED_LOCATION_GROUP);
+    for (int thread = 0; thread < rank.threads; ++thread) {
+      const OTF2_StringRef name = out.String(thread == 0 ? "Master thread" : fmt::format("Worker thread {}", thread));
+      out.Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, thread), name, OTF2_LOCATION_TYPE_CPU_THREAD,
+                 thread == 0 ? events[i] : 0, group);
+    }
+  }
+}
+
+// The first group says which location is which rank; every communicator has groups of its own.
+void WriteCommunicators(const Trace& trace, DefinitionWriter& out) {
+  std::vector<std::uint64_t> locations;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) locations.push_back(LocationOf(rank, 0));
+  out.WriteGroup(OTF2_GROUP_TYPE_COMM_LOCATIONS, locations);
+  for (std::uint32_t i = 0; i < trace.communicators.size(); ++i) {
+    const Communicator& communicator = trace.communicators[i];
+    const OTF2_StringRef name = out.String(communicator.name);
+    const OTF2_GroupRef group =
+        out.WriteGroup(communicator.is_self ? OTF2_GROUP_TYPE_COMM_SELF : OTF2_GROUP_TYPE_COMM_GROUP,
+                       {communicator.members.begin(), communicator.members.end()});
+    if (communicator.remote.empty()) {
+      out.Define(OTF2_GlobalDefWriter_WriteComm, i, name, group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+      continue;
+    }
+    const OTF2_GroupRef remote =
+        out.WriteGroup(OTF2_GROUP_TYPE_COMM_GROUP, {communicator.remote.begin(), communicator.remote.end()});
+    out.Define(OTF2_GlobalDefWriter_WriteInterComm, i, name, group, remote, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
+  }
+}
+
+void WriteTopologies(const Trace& trace, DefinitionWriter& out) {
+  OTF2_CartDimensionRef dimensions = 0;
+  for (std::uint32_t i = 0; i < trace.topologies.size(); ++i) {
+    const CartesianTopology& topology = trace.topologies[i];
+    const OTF2_StringRef name = out.String(topology.name);
+    std::vector<OTF2_CartDimensionRef> own;
+    for (std::size_t d = 0; d < topology.extents.size(); ++d) {
+      own.push_back(dimensions++);
+      out.Define(OTF2_GlobalDefWriter_WriteCartDimension, own.back(), kEmptyString,
+                 static_cast<std::uint32_t>(topology.extents[d]),
+                 topology.periodic[d] ? OTF2_CART_PERIODIC_TRUE : OTF2_CART_PERIODIC_FALSE);
+    }
+    const auto count = static_cast<std::uint8_t>(own.size());
+    out.Define(OTF2_GlobalDefWriter_WriteCartTopology, i, name, topology.communicator, count, own.data());
+    for (std::uint32_t rank = 0; rank < topology.places.size(); ++rank) {
+      std::vector<std::uint32_t> coordinates(own.size());
+      std::size_t place = topology.places[rank];
+      for (std::size_t d = own.size(); d-- > 0; place /= topology.extents[d])
+        coordinates[d] = static_cast<std::uint32_t>(place % topology.extents[d]);
+      out.Define(OTF2_GlobalDefWriter_WriteCartCoordinate, i, rank, count, coordinates.data());
+    }
+  }
+}
+
+void WriteCounter(std::uint32_t reference, const Counter& counter, DefinitionWriter& out) {
+  OTF2_Base base = OTF2_BASE_DECIMAL;
+  double exponent = std::round(std::log10(counter.scale));
+  if (std::pow(10.0, exponent) != counter.scale) {
+    base = OTF2_BASE_BINARY;
+    exponent = std::round(std::log2(counter.scale));
+    if (std::pow(2.0, exponent) != counter.scale) {
+      throw Error(ErrorKind::kOutput, out.anchor.string(),
+                  fmt::format("counter {} has the scale {}, which OTF2 cannot express", counter.name, counter.scale),
+                  "scale it by a power of 10 or 2");
+    }
+  }
+  const OTF2_StringRef name = out.String(counter.name), description = out.String(counter.description),
+                       unit = out.String(counter.unit);
+  out.Define(OTF2_GlobalDefWriter_WriteMetricMember, reference, name, description, OTF2_METRIC_TYPE_OTHER,
+             counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
+             counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit);
+}
+
+void WriteDefinitions(const Trace& trace, std::uint64_t origin, const std::vector<MetricClass>& metrics,
+                      const std::vector<std::uint64_t>& events, DefinitionWriter out) {
+  const std::uint64_t length = TimeStamp(origin, std::max<Tick>(trace.end(), 0)) + 1;
+  const auto resolution = static_cast<std::uint64_t>(std::clamp(std::round(trace.ticks_per_second), 1.0, 1e19));
+  out.Define(OTF2_GlobalDefWriter_WriteClockProperties, resolution, origin, length, OTF2_UNDEFINED_TIMESTAMP);
+  out.WriteString("");
+  out.WriteString(trace.program);
+  out.Define(OTF2_GlobalDefWriter_WriteParadigm, OTF2_PARADIGM_MPI, out.String("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
+  WritePlaces(trace, events, out);
+  for (std::uint32_t i = 0; i < trace.regions.size(); ++i) {
+    const Region& region = trace.regions[i];
+    const OTF2_StringRef name = out.String(region.name);
+    out.Define(OTF2_GlobalDefWriter_WriteRegion, i, name, name, kEmptyString, Role(region), Paradigm(region),
+               OTF2_REGION_FLAG_NONE, kEmptyString, 0, 0);
+  }
+  WriteCommunicators(trace, out);
+  WriteTopologies(trace, out);
+  for (std::uint32_t i = 0; i < trace.counters.size(); ++i) WriteCounter(i, trace.counters[i], out);
+  for (std::uint32_t i = 0; i < metrics.size(); ++i) {
+    out.Define(OTF2_GlobalDefWriter_WriteMetricClass, i, static_cast<std::uint8_t>(metrics[i].size()),
+               metrics[i].data(), OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU);
+  }
+}
 
 OTF2_FlushType AlwaysFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
 const OTF2_FlushCallbacks kFlushCallbacks = {AlwaysFlush, nullptr};
@@ -335,7 +320,7 @@ class LocationWriter : public TimelineSink {
  public:
   LocationWriter(const Trace& trace, const fs::path& anchor, std::uint64_t origin,
                  const std::vector<MetricClass>& metrics, std::size_t rank, OTF2_EvtWriter* writer)
-      : trace_(trace),
+      : counters_(trace.counters),
         anchor_(anchor),
         origin_(origin),
         rank_(rank),
@@ -397,7 +382,7 @@ class LocationWriter : public TimelineSink {
       samples_.clear();
       for (const std::uint32_t counter : metrics_[i]) {
         if (!values_[counter]) break;
-        types_.push_back(trace_.counters[counter].is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64);
+        types_.push_back(counters_[counter].is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64);
         OTF2_MetricValue value;
         value.signed_int = *values_[counter];
         if (types_.back() == OTF2_TYPE_DOUBLE) value.floating_point = std::bit_cast<double>(*values_[counter]);
@@ -418,8 +403,8 @@ class LocationWriter : public TimelineSink {
     if (code != OTF2_SUCCESS) Check(code, anchor_, fmt::format("writing the events of rank {}", rank_));
   }
 
-  const Trace& trace_;
-  const fs::path& anchor_;
+  const std::span<const Counter> counters_;
+  const fs::path anchor_;
   const std::uint64_t origin_;
   const std::size_t rank_;
   OTF2_EvtWriter* const writer_;
@@ -541,7 +526,7 @@ void WriteOtf2(const Trace& trace, const fs::path& anchor) {
   const std::vector<std::uint64_t> events = WriteLocations(trace, anchor, origin, metrics, archive.get());
   OTF2_GlobalDefWriter* definitions = OTF2_Archive_GetGlobalDefWriter(archive.get());
   if (definitions == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the definitions");
-  DefinitionWriter(trace, anchor, definitions).Write(origin, metrics, events);
+  WriteDefinitions(trace, origin, metrics, events, {anchor, definitions});
   Check(OTF2_Archive_Close(archive.release()), anchor, "writing the anchor file");
   Publish(folder, place, name);
 }

@@ -47,7 +47,9 @@ void ReadState(ParaverStreamReader& reader, ParaverState& state) {
 }  // namespace
 
 EventCursor::EventCursor(const ParaverTaskParts& parts)
-    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick), parts_(parts) {}
+    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick),
+      has_running_(parts.states.has_running),
+      states_(parts, ParaverStream::kStates, ReadState, &ParaverState::begin) {}
 
 // All moments of the next tick.
 bool EventCursor::Load() {
@@ -106,9 +108,8 @@ void EventCursor::ChooseNext(std::size_t first) {
 
 // True if the task begins to run in between; times must not become less.
 bool EventCursor::RunsBetween(Tick from, Tick to) {
-  if (!states_) states_.emplace(parts_, ParaverStream::kStates, ReadState, &ParaverState::begin);
   bool runs = false;
-  for (const ParaverState* state; !runs && (state = states_->Peek()) != nullptr; states_->Drop()) {
+  for (const ParaverState* state; !runs && (state = states_.Peek()) != nullptr; states_.Drop()) {
     if (state->begin >= to) return false;
     runs = state->state == kParaverRunning && state->begin > from && state->end > state->begin;
   }
@@ -117,7 +118,7 @@ bool EventCursor::RunsBetween(Tick from, Tick to) {
 
 // Returns true if the leave of the outermost call is missing in front of it.
 bool EventCursor::Enter(std::uint32_t type, Tick tick) {
-  const bool misses_leave = !open_.empty() && (!parts_.states.has_running || RunsBetween(open_.front().second, tick));
+  const bool misses_leave = !open_.empty() && (!has_running_ || RunsBetween(open_.front().second, tick));
   if (misses_leave) {
     lost_edges_ += open_.size();
     lost_time_ += tick - open_.front().second;

@@ -60,8 +60,8 @@ ParaverNames ReadParaverNames(const std::string& trace);
 
 // A trace whose records are to be read.
 struct ParaverInput {
-  const std::string& path;
-  const ReadOptions& options;
+  std::string path;
+  ReadOptions options;
   ParaverHeader header;
   ParaverNames names;
   std::uint32_t application = 0;  // from 0 on

@@ -79,8 +79,7 @@ void OrderPosts(std::vector<MessageEnd>& ends) {
 
 }  // namespace
 
-ParaverMessages::ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank)
-    : world_(world), rank_(rank) {
+ParaverMessages::ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world) : world_(world) {
   std::uint32_t number = 0;
   for (ParaverStreamReader reader(parts, ParaverStream::kMessages); reader.Next();) {
     const std::uint64_t coded_peer = reader.Number();
@@ -118,48 +117,46 @@ bool MayPost(MpiCall call, bool is_send) {
 
 // At the tick that the call shares with others each gets its own messages: those that come later what the call cannot
 // have posted, and of a call without length all but the first.
-void ParaverMessages::InCall(Tick enter, const CallEnd& end, MpiCall call) {
+void ParaverMessages::InCall(Tick enter, const CallEnd& end, MpiCall call, RankBuilder& rank) {
   if (end.has_inner) call = MpiCall::kOther;
   const std::size_t sends = Taken(sends_, next_send_, MostPosts(call, true), enter, end.tick, end.others_send);
   const std::size_t receives =
       Taken(receives_, next_receive_, MostPosts(call, false), enter, end.tick, end.others_receive);
-  for (; next_receive_ < receives; ++next_receive_) PostReceive(receives_[next_receive_], end.tick, call);
-  for (; next_send_ < sends; ++next_send_) PostSend(sends_[next_send_], call);
-  if (MayCompleteReceives(call)) CompleteUntil(end.tick);
-}
-
-void ParaverMessages::PostSend(const MessageEnd& end, MpiCall call) {
+  for (; next_receive_ < receives; ++next_receive_) {
+    const MessageEnd& message = receives_[next_receive_];
+    if (message.complete <= end.tick && MayCompleteReceives(call)) {
+      rank.Receive(message.peer, world_, message.tag, message.bytes);
+      continue;
+    }
+    rank.ReceivePost(next_receive_);
+    pending_.push({message.complete, next_receive_});
+  }
   const bool blocks = call == MpiCall::kSend || call == MpiCall::kBufferedSend || call == MpiCall::kSynchronousSend ||
                       call == MpiCall::kSendReceive;
-  if (blocks) {
-    rank_.Send(end.peer, world_, end.tag, end.bytes);
-  } else {
-    rank_.SendPost(end.peer, world_, end.tag, end.bytes, std::nullopt);
+  for (; next_send_ < sends; ++next_send_) {
+    const MessageEnd& message = sends_[next_send_];
+    if (blocks) {
+      rank.Send(message.peer, world_, message.tag, message.bytes);
+    } else {
+      rank.SendPost(message.peer, world_, message.tag, message.bytes, std::nullopt);
+    }
   }
-}
-
-void ParaverMessages::PostReceive(const MessageEnd& end, Tick leave, MpiCall call) {
-  if (end.complete <= leave && MayCompleteReceives(call)) return rank_.Receive(end.peer, world_, end.tag, end.bytes);
-  rank_.ReceivePost(next_receive_);
-  pending_.push({end.complete, next_receive_});
-}
-
-void ParaverMessages::CompleteUntil(Tick leave) {
-  for (; !pending_.empty() && pending_.top().first <= leave; pending_.pop()) {
+  if (!MayCompleteReceives(call)) return;
+  for (; !pending_.empty() && pending_.top().first <= end.tick; pending_.pop()) {
     const std::size_t number = pending_.top().second;
-    const MessageEnd& end = receives_[number];
-    rank_.ReceiveComplete(end.peer, world_, end.tag, end.bytes, number);
+    const MessageEnd& message = receives_[number];
+    rank.ReceiveComplete(message.peer, world_, message.tag, message.bytes, number);
   }
 }
 
-void ParaverMessages::OutsideUntil(Tick tick) {
+void ParaverMessages::OutsideUntil(Tick tick, RankBuilder& rank) {
   for (; next_receive_ < receives_.size() && receives_[next_receive_].post < tick; ++next_receive_) {
     const MessageEnd& end = receives_[next_receive_];
-    rank_.Receive(end.peer, world_, end.tag, end.bytes);
+    rank.Receive(end.peer, world_, end.tag, end.bytes);
   }
   for (; next_send_ < sends_.size() && sends_[next_send_].post < tick; ++next_send_) {
     const MessageEnd& end = sends_[next_send_];
-    rank_.Send(end.peer, world_, end.tag, end.bytes);
+    rank.Send(end.peer, world_, end.tag, end.bytes);
   }
 }
 
@@ -181,23 +178,23 @@ void CollectiveCalls::Enter(Tick tick) {
   in_call_ = true;
 }
 
-std::optional<ParaverCollective> CollectiveCalls::Leave(std::uint32_t region) {
+std::optional<ParaverCollective> CollectiveCalls::Leave(std::uint32_t region, const ParaverTraceFacts& facts) {
   in_call_ = false;
   ParaverCollective collective = std::exchange(current_, {});
-  const std::optional<CollectiveKind>& kind = facts_.collectives[region];
+  const std::optional<CollectiveKind>& kind = facts.collectives[region];
   if (!kind || !collective.id) return std::nullopt;
   collective.kind = *kind;
-  const auto found = facts_.communicators.find(*collective.id);
-  if (found == facts_.communicators.end()) return collective;
+  const auto found = facts.communicators.find(*collective.id);
+  if (found == facts.communicators.end()) return collective;
   collective.communicator = found->second;
   collective.number = numbers_[found->second]++;
   return collective;
 }
 
-void CollectiveCalls::Record(const Trace& trace, std::uint32_t index, RankBuilder& rank) {
-  const auto collective = Leave(index);
+void CollectiveCalls::Record(std::uint32_t index, const ParaverTraceFacts& facts, RankBuilder& rank) {
+  const auto collective = Leave(index, facts);
   if (!collective) return;
-  const Region& region = trace.regions[index];
+  const Region& region = rank.definitions().regions[index];
   rank.diagnostics().AddPopulation(anomaly::kCommunicatorUnknown, 1);
   if (!collective->communicator) {
     rank.diagnostics().Add(anomaly::kCommunicatorUnknown, 1,
@@ -209,16 +206,17 @@ void CollectiveCalls::Record(const Trace& trace, std::uint32_t index, RankBuilde
   using enum CollectiveKind;
   const CollectiveKind kind = collective->kind;
   const bool has_root = kind == kBroadcast || kind == kReduce || kind == kGather || kind == kScatter;
-  if (has_root) root = LocalRoot(trace, *collective, region.name, rank);
+  if (has_root) root = LocalRoot(*collective, region.name, facts.roots, rank);
   rank.Collective(kind, *collective->communicator, root, collective->sent, collective->received);
 }
 
-std::optional<std::uint32_t> CollectiveCalls::LocalRoot(const Trace& trace, const ParaverCollective& collective,
-                                                        const std::string& function, RankBuilder& rank) {
-  const Communicator& communicator = trace.communicators[*collective.communicator];
+std::optional<std::uint32_t> CollectiveCalls::LocalRoot(const ParaverCollective& collective,
+                                                        const std::string& function, const ParaverRoots& roots,
+                                                        RankBuilder& rank) {
+  const Communicator& communicator = rank.definitions().communicators[*collective.communicator];
   if (communicator.is_self) return 0;
-  const auto found = facts_.roots.find({*collective.communicator, collective.number});
-  if (found == facts_.roots.end()) {
+  const auto found = roots.find({*collective.communicator, collective.number});
+  if (found == roots.end()) {
     rank.diagnostics().Add(anomaly::kRootUnknown, 1, fmt::format("{} on rank {}", function, rank.rank()));
     return std::nullopt;
   }
@@ -233,7 +231,7 @@ std::optional<std::uint32_t> CollectiveCalls::LocalRoot(const Trace& trace, cons
 
 ParaverRoots RootsOfTask(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank) {
   ParaverRoots roots;
-  CollectiveCalls collectives(facts);
+  CollectiveCalls collectives;
   EventCursor events(parts);
   std::uint32_t call = ParaverBlock::kNothing;
   for (; const ParaverMoment* record = events.Peek(); events.Advance()) {
@@ -244,7 +242,7 @@ ParaverRoots RootsOfTask(const ParaverTaskParts& parts, const ParaverTraceFacts&
         call = fact.index;
         collectives.Enter(record->tick);
       } else if (call != ParaverBlock::kNothing) {
-        const auto collective = collectives.Leave(call);
+        const auto collective = collectives.Leave(call, facts);
         if (!collective || !collective->communicator || !collective->is_root) continue;
         roots[{*collective->communicator, collective->number}] = rank;
       }

@@ -142,9 +142,7 @@ void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
 }
 
 // Numbers of MPI functions that the trace has, and that the .pcf file names otherwise.
-void CompareMpiNames(const ParaverInput& input, const std::deque<ParaverBlock>& blocks, Diagnostics& diagnostics) {
-  std::set<ParaverSymbol> symbols;
-  for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
+void CompareMpiNames(const ParaverInput& input, const std::set<ParaverSymbol>& symbols, Diagnostics& diagnostics) {
   for (const auto& [type, value] : symbols) {
     if (ClassifyParaverEvent(type) != ParaverEvent::kMpi) continue;
     diagnostics.AddPopulation(anomaly::kMpiNameContradicted, 1);
@@ -208,130 +206,119 @@ std::string FunctionName(const std::string& label) {
   return label.substr(open + 2, label.size() - open - 3);
 }
 
-class Definitions {
- public:
-  Definitions(const ParaverInput& input, TraceBuilder& builder)
-      : names_(input.names), application_(input.chosen()), builder_(builder) {}
-
-  void AddPlaces() {
-    std::map<std::int32_t, std::int32_t> nodes;  // numbers in the header, to those with ranks
-    for (const auto& [node, threads] : application_.tasks) nodes.try_emplace(node, 0);
-    for (auto& [node, index] : nodes) {
-      const auto number = static_cast<std::size_t>(node);
-      index = static_cast<std::int32_t>(
-          builder_.AddNode(number < names_.nodes.size() ? names_.nodes[number] : fmt::format("node {}", node + 1)));
-    }
-    for (std::size_t task = 0; task < application_.tasks.size(); ++task) {
-      const auto& [node, threads] = application_.tasks[task];
-      builder_.AddRank({nodes[node], std::max(threads, 1), fmt::format("rank {}", task)});
-    }
+void AddParaverPlaces(const ParaverInput& input, TraceBuilder& builder) {
+  const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks = input.chosen().tasks;
+  std::map<std::int32_t, std::int32_t> nodes;  // numbers in the header, to those with ranks
+  for (const auto& [node, threads] : tasks) nodes.try_emplace(node, 0);
+  for (auto& [node, index] : nodes) {
+    const auto number = static_cast<std::size_t>(node);
+    index = static_cast<std::int32_t>(builder.AddNode(
+        number < input.names.nodes.size() ? input.names.nodes[number] : fmt::format("node {}", node + 1)));
   }
-
-  // World and self first, which need not be defined in the trace.
-  void AddCommunicators(ParaverTraceFacts& facts) {
-    Communicator world{"MPI_COMM_WORLD", {}, {}, false};
-    world.members.resize(application_.tasks.size());
-    std::iota(world.members.begin(), world.members.end(), 0);
-    facts.world = builder_.AddCommunicator(world);
-    const std::uint32_t self = builder_.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
-    if (application_.communicators.empty()) facts.communicators[1] = facts.world;
-    bool has_world = application_.tasks.size() == 1;
-    for (const ParaverCommunicator& communicator : application_.communicators) {
-      const bool is_world = communicator.remote.empty() && communicator.members == world.members && !has_world;
-      const bool is_self = communicator.remote.empty() && communicator.members.size() == 1;
-      has_world |= is_world;
-      facts.communicators[communicator.id] =
-          is_world  ? facts.world
-          : is_self ? self
-                    : builder_.AddCommunicator({fmt::format("communicator {}", communicator.id), communicator.members,
-                                                communicator.remote, false});
-    }
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    const auto& [node, threads] = tasks[task];
+    builder.AddRank({nodes[node], std::max(threads, 1), fmt::format("rank {}", task)});
   }
+}
 
-  // Regions of the tool first, then what the trace calls, in the order of its numbers.
-  void AddRegions(const std::deque<ParaverBlock>& blocks, ParaverTraceFacts& facts) {
-    std::set<ParaverSymbol> symbols;
-    for (const ParaverBlock& block : blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
-    facts.application_region = Region("Application", false);
-    facts.tracing_region = Region("Tracing", false);
-    facts.cut_call_region = Region("MPI call begun before the trace", true);
-    facts.pause_region = builder_.AddRegion({std::string(kPauseRegion), false, MpiCall::kNone, false, true});
-    for (const ParaverSymbol& symbol : symbols) {
-      const ParaverEvent event = ClassifyParaverEvent(symbol.first);
-      facts.has_functions |= symbol.first == kUserFunction;
-      regions_[symbol] = RegionOf(event, symbol);
-    }
-    for (const farscale::Region& region : builder_.definitions().regions) {
-      facts.collectives.push_back(region.is_mpi ? CollectiveKindOf(region.name) : std::nullopt);
-    }
+// World and self first, which need not be defined in the trace.
+void AddParaverCommunicators(const ParaverApplication& application, TraceBuilder& builder, ParaverTraceFacts& facts) {
+  Communicator world{"MPI_COMM_WORLD", {}, {}, false};
+  world.members.resize(application.tasks.size());
+  std::iota(world.members.begin(), world.members.end(), 0);
+  facts.world = builder.AddCommunicator(world);
+  const std::uint32_t self = builder.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
+  if (application.communicators.empty()) facts.communicators[1] = facts.world;
+  bool has_world = application.tasks.size() == 1;
+  for (const ParaverCommunicator& communicator : application.communicators) {
+    const bool is_world = communicator.remote.empty() && communicator.members == world.members && !has_world;
+    const bool is_self = communicator.remote.empty() && communicator.members.size() == 1;
+    has_world |= is_world;
+    facts.communicators[communicator.id] =
+        is_world  ? facts.world
+        : is_self ? self
+                  : builder.AddCommunicator({fmt::format("communicator {}", communicator.id), communicator.members,
+                                             communicator.remote, false});
   }
+}
 
-  void AddCounters(const std::deque<ParaverBlock>& blocks) {
-    std::set<std::uint32_t> types;
-    for (const ParaverBlock& block : blocks) types.insert(block.types.begin(), block.types.end());
-    for (const std::uint32_t type : types) {
-      if (ClassifyParaverEvent(type) != ParaverEvent::kCounter) continue;
-      counters_[type] = builder_.AddCounter(ParaverCounter(names_, type));
+// Values with names of their own are regions of their own; others, which may be numbers of iterations, are
+// occurrences of one.
+std::string UserEventName(const ParaverSymbol& symbol, const std::optional<std::string>& label,
+                          const ParaverNames& names) {
+  if (label && !label->empty()) return *label;
+  const auto type = names.types.find(symbol.first);
+  const bool has_name = type != names.types.end() && !type->second.empty();
+  return has_name ? type->second : fmt::format("event {}", symbol.first);
+}
+
+// The name of the region of a symbol; nothing where it is not known.
+std::optional<std::string> RegionName(const ParaverSymbol& symbol, const ParaverNames& names) {
+  const std::optional<std::string> label = names.ValueOf(symbol.first, symbol.second);
+  switch (ClassifyParaverEvent(symbol.first)) {
+    case ParaverEvent::kMpi: {
+      const auto function = ParaverMpiFunction(names, symbol.first, symbol.second);
+      const char* unnamed = symbol.first == kOneSidedEvent ? "MPI_Win_unknown" : "MPI call";
+      return function.value_or(fmt::format("{} {} of {}", unnamed, symbol.second, symbol.first));
     }
+    case ParaverEvent::kFunction: return label ? FunctionName(*label) : fmt::format("function {}", symbol.second);
+    case ParaverEvent::kCaller:
+      if (!label || label->empty() || *label == "Unresolved" || *label == "_NOT_Found") return std::nullopt;
+      return FunctionName(*label);
+    default: return UserEventName(symbol, label, names);
   }
+}
 
-  void Resolve(ParaverBlock& block) const {
-    for (const std::uint32_t type : block.types) {
-      block.events.push_back(ClassifyParaverEvent(type));
-      const auto counter = counters_.find(type);
-      block.counters.push_back(counter == counters_.end() ? ParaverBlock::kNothing : counter->second);
-    }
-    block.regions.push_back(ParaverBlock::kNothing);
-    for (const ParaverSymbol& symbol : block.symbols) block.regions.push_back(regions_.at(symbol));
-  }
-
- private:
-  std::uint32_t Region(const std::string& name, bool is_mpi) {
-    const auto [found, is_new] = by_name_.try_emplace({is_mpi, name}, 0);
+// Regions of the tool first, then what the trace calls, in the order of its numbers.
+std::map<ParaverSymbol, std::uint32_t> AddParaverRegions(const ParaverNames& names,
+                                                         const std::set<ParaverSymbol>& symbols, TraceBuilder& builder,
+                                                         ParaverTraceFacts& facts) {
+  std::map<std::pair<bool, std::string>, std::uint32_t> by_name;
+  const auto add = [&](const std::string& name, bool is_mpi) {
+    const auto [found, is_new] = by_name.try_emplace({is_mpi, name}, 0);
     if (!is_new) return found->second;
     MpiCall call = is_mpi ? ClassifyMpiCall(name) : MpiCall::kNone;
     if (is_mpi && call == MpiCall::kNone) call = MpiCall::kOther;
-    return found->second = builder_.AddRegion({name, is_mpi, call});
+    return found->second = builder.AddRegion({name, is_mpi, call});
+  };
+  facts.application_region = add("Application", false);
+  facts.tracing_region = add("Tracing", false);
+  facts.cut_call_region = add("MPI call begun before the trace", true);
+  facts.pause_region = builder.AddRegion({std::string(kPauseRegion), false, MpiCall::kNone, false, true});
+  std::map<ParaverSymbol, std::uint32_t> regions;
+  for (const ParaverSymbol& symbol : symbols) {
+    facts.has_functions |= symbol.first == kUserFunction;
+    const std::optional<std::string> name = RegionName(symbol, names);
+    const bool is_mpi = ClassifyParaverEvent(symbol.first) == ParaverEvent::kMpi;
+    regions[symbol] = name ? add(*name, is_mpi) : ParaverBlock::kNothing;
+    if (symbol.first == kParaverCudaCall) builder.trace().regions[regions[symbol]].is_device_runtime = true;
   }
+  for (const Region& region : builder.definitions().regions) {
+    facts.collectives.push_back(region.is_mpi ? CollectiveKindOf(region.name) : std::nullopt);
+  }
+  return regions;
+}
 
-  std::uint32_t RegionOf(ParaverEvent event, const ParaverSymbol& symbol) {
-    const std::optional<std::string> label = names_.ValueOf(symbol.first, symbol.second);
-    switch (event) {
-      case ParaverEvent::kMpi: {
-        const auto function = ParaverMpiFunction(names_, symbol.first, symbol.second);
-        const char* unnamed = symbol.first == kOneSidedEvent ? "MPI_Win_unknown" : "MPI call";
-        return Region(function.value_or(fmt::format("{} {} of {}", unnamed, symbol.second, symbol.first)), true);
-      }
-      case ParaverEvent::kFunction:
-        return Region(label ? FunctionName(*label) : fmt::format("function {}", symbol.second), false);
-      case ParaverEvent::kCaller:
-        if (!label || label->empty() || *label == "Unresolved" || *label == "_NOT_Found") {
-          return ParaverBlock::kNothing;
-        }
-        return Region(FunctionName(*label), false);
-      default: break;
+// Adds counters, and the numbers of all in every block.
+void ResolveBlocks(const ParaverNames& names, const std::map<ParaverSymbol, std::uint32_t>& regions,
+                   TraceBuilder& builder, std::deque<ParaverBlock>& blocks) {
+  std::map<std::uint32_t, std::uint32_t> counters;
+  for (const ParaverBlock& block : blocks) {
+    for (const std::uint32_t type : block.types) counters[type] = ParaverBlock::kNothing;
+  }
+  for (auto& [type, counter] : counters) {
+    const bool is_counter = ClassifyParaverEvent(type) == ParaverEvent::kCounter;
+    if (is_counter) counter = builder.AddCounter(ParaverCounter(names, type));
+  }
+  for (ParaverBlock& block : blocks) {
+    for (const std::uint32_t type : block.types) {
+      block.events.push_back(ClassifyParaverEvent(type));
+      block.counters.push_back(counters.at(type));
     }
-    const std::uint32_t region = Region(UserEventName(symbol, label), false);
-    if (symbol.first == kParaverCudaCall) builder_.trace().regions[region].is_device_runtime = true;
-    return region;
+    block.regions.push_back(ParaverBlock::kNothing);
+    for (const ParaverSymbol& symbol : block.symbols) block.regions.push_back(regions.at(symbol));
   }
-
-  // Values with names of their own are regions of their own; others, which may be numbers of iterations, are
-  // occurrences of one.
-  std::string UserEventName(const ParaverSymbol& symbol, const std::optional<std::string>& label) const {
-    if (label && !label->empty()) return *label;
-    const auto type = names_.types.find(symbol.first);
-    const bool has_name = type != names_.types.end() && !type->second.empty();
-    return has_name ? type->second : fmt::format("event {}", symbol.first);
-  }
-
-  const ParaverNames& names_;
-  const ParaverApplication& application_;
-  TraceBuilder& builder_;
-  std::map<std::pair<bool, std::string>, std::uint32_t> by_name_;
-  std::map<ParaverSymbol, std::uint32_t> regions_;
-  std::map<std::uint32_t, std::uint32_t> counters_;
-};
+}
 
 ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts) {
   std::vector<ParaverRoots> by_rank(tasks.size());
@@ -351,8 +338,7 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
   const std::vector<std::size_t> order = LargestFirst(sizes);
   ParallelFor(tasks.size(), [&](std::size_t i) {
     const std::size_t rank = order[i];
-    RankBuilder of_rank(trace, static_cast<std::int32_t>(rank));
-    BuildParaverRank(trace, tasks[rank], facts, of_rank);
+    RankBuilder of_rank = BuildParaverRank(trace, static_cast<std::int32_t>(rank), tasks[rank], facts);
     trace.timelines[rank] = of_rank.Finish();
     diagnostics[rank] = of_rank.diagnostics();
   });
@@ -386,18 +372,18 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   Diagnose(input, records, trace.diagnostics);
   DiagnoseStates(input, records, trace.diagnostics);
   CompareWithRow(input, trace.diagnostics);
-  CompareMpiNames(input, records.blocks, trace.diagnostics);
+  std::set<ParaverSymbol> symbols;
+  for (const ParaverBlock& block : records.blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
+  CompareMpiNames(input, symbols, trace.diagnostics);
   ParaverTraceFacts facts;
   facts.is_part = !input.header.tools.empty();
-  Definitions definitions(input, builder);
-  definitions.AddPlaces();
+  AddParaverPlaces(input, builder);
   AddParaverDevices(input, records.threads, builder);
-  definitions.AddCommunicators(facts);
-  definitions.AddRegions(records.blocks, facts);
+  AddParaverCommunicators(input.chosen(), builder, facts);
+  const std::map<ParaverSymbol, std::uint32_t> regions = AddParaverRegions(input.names, symbols, builder, facts);
   if (!facts.has_functions) NoticeLostFunctions(input, trace.diagnostics);
   if (RunThreads(records.threads)) AddParaverTeamRegions(builder, facts);
-  definitions.AddCounters(records.blocks);
-  for (ParaverBlock& block : records.blocks) definitions.Resolve(block);
+  ResolveBlocks(input.names, regions, builder, records.blocks);
   facts.roots = CollectRoots(records.tasks, facts);
   BuildRanks(records.tasks, facts, builder);
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);

@@ -130,8 +130,6 @@ static_assert(std::endian::native == std::endian::little, "the first digit is th
 // each type remembers which came after it the last time.
 class Dictionary {
  public:
-  explicit Dictionary(const ParaverInput& input) : input_(input) {}
-
   struct Type {
     std::uint32_t type = 0;
     ParaverEvent event = ParaverEvent::kIgnored;
@@ -139,7 +137,7 @@ class Dictionary {
     std::uint32_t next = 0;   // index among the entries
   };
 
-  const Type& TypeOf(std::uint32_t type) {
+  const Type& TypeOf(std::uint32_t type, const ParaverInput& input) {
     if (!entries_.empty()) {
       const std::uint32_t guess = entries_[last_].next;
       if (entries_[guess].type == type) {
@@ -148,7 +146,7 @@ class Dictionary {
       }
     }
     const auto [found, is_new] = numbers_.try_emplace(type, static_cast<std::uint32_t>(entries_.size()));
-    if (is_new) AddType(type);
+    if (is_new) AddType(type, input);
     entries_[last_].next = found->second;
     last_ = found->second;
     return entries_[last_];
@@ -174,9 +172,9 @@ class Dictionary {
   }
 
  private:
-  void AddType(std::uint32_t type) {
+  void AddType(std::uint32_t type, const ParaverInput& input) {
     ParaverEvent event = ClassifyParaverEvent(type);
-    if (event == ParaverEvent::kCounter && !input_.options.Keeps(ParaverCounter(input_.names, type).name)) {
+    if (event == ParaverEvent::kCounter && !input.options.Keeps(ParaverCounter(input.names, type).name)) {
       event = ParaverEvent::kIgnored;
     }
     const auto number = static_cast<std::uint32_t>(entries_.size());
@@ -184,7 +182,6 @@ class Dictionary {
     if (event != ParaverEvent::kIgnored) kept_.push_back(type);
   }
 
-  const ParaverInput& input_;
   std::vector<Type> entries_;
   std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
   std::uint32_t last_ = 0;
@@ -196,14 +193,14 @@ class Dictionary {
 
 class BlockReader {
  public:
-  BlockReader(const ParaverInput& input, const TextBlock& text, RecordLog& log)
-      : input_(input), text_(text), dictionary_(input), log_(log) {
+  BlockReader(const ParaverInput& input, RecordLog& log) : input_(input), log_(log) {
     log_.Clear(input.chosen().tasks.size());
   }
 
-  ParaverBlock Read() {
-    const char* at = text_.text.data();
-    const char* const end = at + text_.text.size();
+  ParaverBlock Read(const TextBlock& text) {
+    first_line_ = text.first_line;
+    const char* at = text.text.data();
+    const char* const end = at + text.text.size();
     while (at != end) {
       const char* const line_end = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
       try {
@@ -300,7 +297,7 @@ class BlockReader {
     do {
       const auto type = static_cast<std::uint32_t>(Number("event type", kNone));
       const std::int64_t value = SignedNumber("value");
-      const Dictionary::Type& entry = dictionary_.TypeOf(type);
+      const Dictionary::Type& entry = dictionary_.TypeOf(type, input_);
       if (entry.event == ParaverEvent::kIgnored) continue;
       if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // recorded where the call is left
       if (entry.event == ParaverEvent::kCommunicator && place.is_ours) CheckCommunicator(value);
@@ -470,12 +467,12 @@ class BlockReader {
     throw Damage();
   }
 
-  std::uint64_t Line() const { return text_.first_line + block_.tally.lines; }
+  std::uint64_t Line() const { return first_line_ + block_.tally.lines; }
 
   const ParaverInput& input_;
-  const TextBlock& text_;
-  Dictionary dictionary_;
   RecordLog& log_;
+  Dictionary dictionary_;
+  std::uint64_t first_line_ = 0;
   // In the record at hand: numbers of types, with symbols or values; types with counts.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> pairs_;
   std::vector<std::pair<std::uint32_t, std::int64_t>> thread_counts_;
@@ -516,7 +513,7 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
 
 ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text) {
   thread_local RecordLog log;
-  return BlockReader(input, text, log).Read();
+  return BlockReader(input, log).Read(text);
 }
 
 std::size_t ParaverTaskParts::Bytes() const {
@@ -526,19 +523,19 @@ std::size_t ParaverTaskParts::Bytes() const {
 }
 
 const std::uint8_t* ParaverStreamReader::Begin(std::size_t part) const {
-  const auto& [begin, bytes, block] = parts_.parts[part];
+  const auto& [begin, bytes, block] = parts_[part];
   return std::accumulate(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(stream_), begin);
 }
 
 bool ParaverStreamReader::Next() {
   while (at_ == end_) {
-    if (next_part_ == parts_.parts.size()) return false;
+    if (next_part_ == parts_.size()) return false;
     const std::size_t part = next_part_++;
     at_ = Begin(part);
-    end_ = at_ + parts_.parts[part].bytes[stream_];
+    end_ = at_ + parts_[part].bytes[stream_];
     time_ = 0;
     // With many tasks the parts lie far from each other.
-    if (next_part_ < parts_.parts.size()) __builtin_prefetch(Begin(next_part_));
+    if (next_part_ < parts_.size()) __builtin_prefetch(Begin(next_part_));
   }
   time_ += Signed();
   return true;

@@ -13,6 +13,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -224,8 +225,8 @@ struct ParaverTaskParts {
 // Reads the records of one stream of a task in the order of the file.
 class ParaverStreamReader {
  public:
-  ParaverStreamReader(const ParaverTaskParts& parts, ParaverStream stream)
-      : parts_(parts), stream_(static_cast<std::size_t>(stream)) {}
+  ParaverStreamReader(const ParaverTaskParts& task, ParaverStream stream)
+      : parts_(task.parts), stream_(static_cast<std::size_t>(stream)) {}
 
   // Goes to the next record and reads its time; false at the end. The numbers of the record are read in their order.
   bool Next();
@@ -242,12 +243,12 @@ class ParaverStreamReader {
     const std::uint64_t coded = Number();
     return static_cast<std::int64_t>(coded >> 1) ^ -static_cast<std::int64_t>(coded & 1);
   }
-  const ParaverBlock& block() const { return *parts_.parts[next_part_ - 1].block; }
+  const ParaverBlock& block() const { return *parts_[next_part_ - 1].block; }
 
  private:
   const std::uint8_t* Begin(std::size_t part) const;
 
-  const ParaverTaskParts& parts_;
+  std::span<const ParaverTaskParts::Part> parts_;
   const std::size_t stream_;
   std::size_t next_part_ = 0;
   const std::uint8_t* at_ = nullptr;

@@ -173,113 +173,90 @@ struct PassingCount {
   }
 };
 
+RunningTimes TimesOfRunning(const std::vector<ParaverState>& states) {
+  RunningTimes running;
+  Tick before = 0;
+  for (const auto& [begin, end, state] : states) {
+    if (state != kParaverRunning || end <= begin) continue;
+    running.push_back({{begin, end}, before});
+    before += end - begin;
+  }
+  return running;
+}
+
+std::vector<PassingCount> CountsOfThread(const ParaverThread& thread, const CounterByType& counters,
+                                         const RunningTimes& running, RankBuilder& builder) {
+  std::vector<PassingCount> passing;
+  std::size_t most = 0;
+  for (const auto& [type, counter] : counters) {
+    const auto counts = thread.counts.find(type);
+    if (counts == thread.counts.end()) continue;
+    most = std::max(most, counts->second.size());
+    std::vector<std::pair<Tick, double>>& samples = passing.emplace_back(PassingCount{.counter = counter}).samples;
+    for (const auto& [tick, count] : counts->second) {
+      samples.emplace_back(RunUntil(running, tick), samples.back().second + static_cast<double>(count));
+    }
+  }
+  for (const PassingCount& count : passing) {
+    constexpr double kSmallestShare = 0.99;  // chosen: as of main threads
+    if (static_cast<double>(count.samples.size() - 1) < kSmallestShare * static_cast<double>(most)) {
+      builder.DistrustCounter(count.counter);
+    }
+  }
+  return passing;
+}
+
 // Builds one thread, whose records are in the order of time.
-class WorkerBuilder {
- public:
-  WorkerBuilder(const Trace& definitions, const ParaverTraceFacts& facts, Location location,
-                const ParaverThread& thread, const std::vector<DeviceSpan>& teams)
-      : facts_(facts),
-        location_(location),
-        states_(thread.states),
-        teams_(teams),
-        builder_(definitions, location.rank) {
-    Tick before = 0;
-    for (const auto& [begin, end, state] : states_) {
-      if (state != kParaverRunning || end <= begin) continue;
-      running_.push_back({{begin, end}, before});
-      before += end - begin;
+WorkerThread BuildWorker(const Trace& definitions, const ParaverTraceFacts& facts, Location location,
+                         const ParaverThread& thread, const std::vector<DeviceSpan>& teams,
+                         const CounterByType& counters) {
+  RankBuilder builder(definitions, location.rank);
+  const RunningTimes running = TimesOfRunning(thread.states);
+  std::vector<PassingCount> counts = CountsOfThread(thread, counters, running, builder);
+  const auto edge = [&](Tick tick, std::uint32_t region, bool is_leave) {
+    for (PassingCount& count : counts) builder.SetCounter(tick, count.counter, count.At(RunUntil(running, tick)));
+    is_leave ? builder.Leave(tick, region) : builder.Enter(tick, region);
+  };
+  const auto in = [&](std::uint32_t region, Tick from, Tick to) {
+    if (to <= from) return;
+    edge(from, region, false);
+    edge(to, region, true);
+  };
+  // Nothing for work, unless its edges have samples.
+  const auto region_of = [&](std::uint32_t state) -> std::optional<std::uint32_t> {
+    switch (state) {
+      case kParaverRunning: return counts.empty() ? std::nullopt : std::optional(facts.application_region);
+      case kParaverSynchronization: return facts.barrier_region;
+      case kParaverForkJoin:
+      case kParaverIdle:
+      case kParaverNotCreated: return facts.scheduling_region;
+      default: return facts.pause_region;
     }
-  }
-
-  void Count(const ParaverThread& thread, const CounterByType& counters) {
-    std::size_t most = 0;
-    for (const auto& [type, counter] : counters) {
-      const auto counts = thread.counts.find(type);
-      if (counts == thread.counts.end()) continue;
-      most = std::max(most, counts->second.size());
-      PassingCount passing{.counter = counter};
-      for (const auto& [tick, count] : counts->second) {
-        passing.samples.emplace_back(RunUntil(running_, tick),
-                                     passing.samples.back().second + static_cast<double>(count));
-      }
-      counts_.push_back(std::move(passing));
+  };
+  auto team = teams.begin();
+  for (auto first = thread.states.begin(); first != thread.states.end();) {
+    if (!IsActive(*first)) {
+      ++first;
+      continue;
     }
-    for (const PassingCount& count : counts_) {
-      constexpr double kSmallestShare = 0.99;  // chosen: as of main threads
-      if (static_cast<double>(count.samples.size() - 1) < kSmallestShare * static_cast<double>(most)) {
-        builder_.DistrustCounter(count.counter);
-      }
-    }
-  }
-
-  WorkerThread Build() {
-    auto team = teams_.begin();
-    for (auto state = states_.begin(); state != states_.end();) {
-      if (!IsActive(*state)) {
-        ++state;
-        continue;
-      }
-      while (team->end < state->end) ++team;
-      state = AddSpan(state, team->end);
-    }
-    return {location_, builder_.Finish(), builder_.TakeTeamEvents()};
-  }
-
- private:
-  using Iterator = std::vector<ParaverState>::const_iterator;
-
-  // Adds the part of the thread in one team; returns the state behind it.
-  Iterator AddSpan(Iterator first, Tick team_end) {
-    Iterator behind = first, last = first;
-    for (; behind != states_.end() && behind->begin < team_end; ++behind) {
+    while (team->end < first->end) ++team;
+    auto behind = first, last = first;  // the part of the thread in this team
+    for (; behind != thread.states.end() && behind->begin < team->end; ++behind) {
       if (behind->state != kParaverIdle && behind->state != kParaverNotCreated) last = behind;
     }
     Tick now = first->begin;
-    builder_.Team(TeamEvent::Kind::kBegin, now, kTeam);
-    for (Iterator state = first; state <= last; ++state) {
+    builder.Team(TeamEvent::Kind::kBegin, now, kTeam);
+    for (auto state = first; state <= last; ++state) {
       const Tick from = std::max(now, state->begin), to = std::max(from, state->end);
-      In(facts_.scheduling_region, now, from);  // no state is recorded
-      std::optional<std::uint32_t> region = RegionOf(state->state);
-      if (!region && !counts_.empty()) region = facts_.application_region;  // whose edges have samples
-      if (region) In(*region, from, to);
+      in(facts.scheduling_region, now, from);  // no state is recorded
+      if (const auto region = region_of(state->state)) in(*region, from, to);
       now = to;
     }
-    builder_.Team(TeamEvent::Kind::kEnd, now, kTeam);
-    return behind;
+    builder.Team(TeamEvent::Kind::kEnd, now, kTeam);
+    first = behind;
   }
-
-  void In(std::uint32_t region, Tick from, Tick to) {
-    if (to <= from) return;
-    SetCounters(from);
-    builder_.Enter(from, region);
-    SetCounters(to);
-    builder_.Leave(to, region);
-  }
-
-  void SetCounters(Tick tick) {
-    for (PassingCount& count : counts_) builder_.SetCounter(tick, count.counter, count.At(RunUntil(running_, tick)));
-  }
-
-  // Nothing for work.
-  std::optional<std::uint32_t> RegionOf(std::uint32_t state) const {
-    switch (state) {
-      case kParaverRunning: return std::nullopt;
-      case kParaverSynchronization: return facts_.barrier_region;
-      case kParaverForkJoin:
-      case kParaverIdle:
-      case kParaverNotCreated: return facts_.scheduling_region;
-      default: return facts_.pause_region;
-    }
-  }
-
-  const ParaverTraceFacts& facts_;
-  const Location location_;
-  const std::vector<ParaverState>& states_;
-  const std::vector<DeviceSpan>& teams_;
-  RankBuilder builder_;
-  RunningTimes running_;
-  std::vector<PassingCount> counts_;
-};
+  return {location, builder.Finish(), builder.TakeTeamEvents()};
+}
 
 using TaskThreads = std::pair<std::vector<TeamEvent>, std::vector<WorkerThread>>;  // events of the main thread, workers
 
@@ -303,9 +280,7 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
     auto& [place, thread] = *entry;
     if (thread.states.empty()) continue;
     const Location location{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(place.second)};
-    WorkerBuilder builder(trace, facts, location, thread, teams);
-    builder.Count(thread, counters);
-    built.second.push_back(builder.Build());
+    built.second.push_back(BuildWorker(trace, facts, location, thread, teams, counters));
     thread = {};  // its memory
   }
   return built;

@@ -27,33 +27,33 @@ std::int64_t Sum(std::int64_t a, std::int64_t b) {
 // have their own time. On a timeline all regions nest.
 class ParaverRegions {
  public:
-  explicit ParaverRegions(RankBuilder& rank) : rank_(rank) {}
-
-  void EnterFunction(Tick tick, std::uint32_t region) { Do(tick, {kFunction, region}); }
-  void LeaveFunction(Tick tick) {
+  void EnterFunction(RankBuilder& rank, Tick tick, std::uint32_t region) { Do(rank, tick, {kFunction, region}); }
+  void LeaveFunction(RankBuilder& rank, Tick tick) {
     // A function that comes and goes within an MPI call leaves no trace.
     if (in_call_ && !waiting_.empty() && waiting_.back().first == kFunction && waiting_.back().second != kNothing) {
       waiting_.pop_back();
     } else {
-      Do(tick, {kFunction, kNothing});
+      Do(rank, tick, {kFunction, kNothing});
     }
   }
   // The region of an event type from now on; kNothing for nothing.
-  void SetEvent(Tick tick, std::uint32_t type, std::uint32_t region) { Do(tick, {type, region}); }
+  void SetEvent(RankBuilder& rank, Tick tick, std::uint32_t type, std::uint32_t region) {
+    Do(rank, tick, {type, region});
+  }
 
   // Makes these the callers, the outermost first: leaves what differs, enters what is new.
-  void EnterCallers(Tick tick, const std::vector<std::uint32_t>& callers) {
-    LeaveCallers(tick, callers);
+  void EnterCallers(RankBuilder& rank, Tick tick, const std::vector<std::uint32_t>& callers) {
+    LeaveCallers(rank, tick, callers);
     for (std::size_t i = callers_.size(); i < callers.size(); ++i) {
-      rank_.Enter(tick, callers[i]);
+      rank.Enter(tick, callers[i]);
       callers_.push_back(callers[i]);
     }
   }
   // Leaves those that the next call will not have in common.
-  void LeaveCallers(Tick tick, const std::vector<std::uint32_t>& next) {
+  void LeaveCallers(RankBuilder& rank, Tick tick, const std::vector<std::uint32_t>& next) {
     const auto common = std::mismatch(callers_.begin(), callers_.end(), next.begin(), next.end()).first;
     for (auto count = callers_.end() - common; count > 0; --count) {
-      rank_.Leave(tick, callers_.back());
+      rank.Leave(tick, callers_.back());
       callers_.pop_back();
     }
   }
@@ -61,16 +61,16 @@ class ParaverRegions {
 
   // Changes within an MPI call are written at its end.
   void BeginCall() { in_call_ = true; }
-  void EndCall(Tick tick) {
+  void EndCall(RankBuilder& rank, Tick tick) {
     in_call_ = false;
-    for (const Change& change : waiting_) Do(tick, change);
+    for (const Change& change : waiting_) Do(rank, tick, change);
     waiting_.clear();
   }
 
   // Leaves whatever is open.
-  void Finish(Tick tick) {
-    LeaveCallers(tick, {});
-    for (std::size_t i = open_.size(); i > 0; --i) rank_.Leave(tick, open_[i - 1].second);
+  void Finish(RankBuilder& rank, Tick tick) {
+    LeaveCallers(rank, tick, {});
+    for (std::size_t i = open_.size(); i > 0; --i) rank.Leave(tick, open_[i - 1].second);
     open_.clear();
   }
 
@@ -79,38 +79,37 @@ class ParaverRegions {
 
   using Change = std::pair<std::uint32_t, std::uint32_t>;  // event type and its region from now on, or kNothing
 
-  void Do(Tick tick, const Change& change) {
+  void Do(RankBuilder& rank, Tick tick, const Change& change) {
     if (in_call_) {
       waiting_.push_back(change);
       return;
     }
-    LeaveCallers(tick, {});
+    LeaveCallers(rank, tick, {});
     const auto [type, region] = change;
     const bool is_event = type != kFunction, is_leave = region == kNothing;
     const auto last = std::ranges::find(open_.rbegin(), open_.rend(), type, &Change::first);
     if (last != open_.rend() && (is_event || is_leave)) {
-      Replace(tick, static_cast<std::size_t>(open_.rend() - last) - 1, region);
+      Replace(rank, tick, static_cast<std::size_t>(open_.rend() - last) - 1, region);
     } else if (!is_leave) {
-      rank_.Enter(tick, region);
+      rank.Enter(tick, region);
       open_.push_back(change);
     } else if (!is_event) {
-      rank_.diagnostics().Add(anomaly::kLeaveWithoutEnter);
+      rank.diagnostics().Add(anomaly::kLeaveWithoutEnter);
     }
   }
 
   // Ends an open region, and something else may take its place. Regions inside it go on: they are left and entered
   // again.
-  void Replace(Tick tick, std::size_t index, std::uint32_t region) {
-    for (std::size_t i = open_.size(); i > index; --i) rank_.Leave(tick, open_[i - 1].second);
+  void Replace(RankBuilder& rank, Tick tick, std::size_t index, std::uint32_t region) {
+    for (std::size_t i = open_.size(); i > index; --i) rank.Leave(tick, open_[i - 1].second);
     if (region == kNothing) {
       open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
     } else {
       open_[index].second = region;
     }
-    for (std::size_t i = index; i < open_.size(); ++i) rank_.Enter(tick, open_[i].second);
+    for (std::size_t i = index; i < open_.size(); ++i) rank.Enter(tick, open_[i].second);
   }
 
-  RankBuilder& rank_;
   std::vector<Change> open_;            // no leaves
   std::vector<std::uint32_t> callers_;  // inside all of these
   bool in_call_ = false;
@@ -119,21 +118,18 @@ class ParaverRegions {
 
 class TimelineWriter {
  public:
-  TimelineWriter(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts, RankBuilder& rank)
-      : trace_(trace),
-        facts_(facts),
-        rank_(rank),
+  TimelineWriter(const Trace& trace, std::int32_t rank, const ParaverTaskParts& parts, const ParaverTraceFacts& facts)
+      : facts_(facts),
+        rank_(trace, rank),
         events_(parts),
         states_(parts),
-        messages_(parts, facts.world, rank),
-        collectives_(facts),
-        regions_(rank),
+        messages_(parts, facts.world),
         totals_(trace.counters.size()),
         samples_(trace.counters.size()),
         call_samples_(trace.counters.size()) {}
 
-  void Run() {
-    if (!Begin()) return;
+  RankBuilder Run() {
+    if (!Begin()) return std::move(rank_);
     while (const ParaverMoment* record = events_.Peek()) {
       WriteMoment(*record);
       if (stopped_at_) break;
@@ -141,9 +137,12 @@ class TimelineWriter {
       events_.Advance();
     }
     Finish();
+    return std::move(rank_);
   }
 
  private:
+  const Trace& trace() const { return rank_.definitions(); }
+
   // The task's first moment: that of its application, or of its first record; the one at which tracing was switched on
   // when nothing comes before. False for a task without records.
   bool Begin() {
@@ -228,9 +227,9 @@ class TimelineWriter {
       const ParaverFact& fact = record.facts[i];
       const ParaverEvent event = fact.event;
       collectives_.Attribute(tick, fact);
-      if (event == ParaverEvent::kFunction && fact.is_enter()) regions_.EnterFunction(tick, fact.index);
-      if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(tick);
-      if (event == ParaverEvent::kUserEvent) regions_.SetEvent(tick, fact.type, fact.index);
+      if (event == ParaverEvent::kFunction && fact.is_enter()) regions_.EnterFunction(rank_, tick, fact.index);
+      if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(rank_, tick);
+      if (event == ParaverEvent::kUserEvent) regions_.SetEvent(rank_, tick, fact.type, fact.index);
       if (event == ParaverEvent::kTracing) Tracing(tick, fact.type, fact.value != 0);
       if (event == ParaverEvent::kFlush) Flush(tick, fact.value != 0);
       if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(anomaly::kOnlyLongBursts);
@@ -298,14 +297,14 @@ class TimelineWriter {
   void BeginCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
     const std::uint32_t region = record.facts[index].index;
-    regions_.EnterCallers(tick, CallersOf(record, 0));
-    messages_.OutsideUntil(tick);
+    regions_.EnterCallers(rank_, tick, CallersOf(record, 0));
+    messages_.OutsideUntil(tick, rank_);
     outside_since_ = tick;
     call_ = region;
     rank_.Enter(tick, region);
     regions_.BeginCall();
     collectives_.Enter(tick);
-    messages_.InCall(tick, EndOfCall(record, index), trace_.regions[region].call);
+    messages_.InCall(tick, EndOfCall(record, index), trace().regions[region].call, rank_);
   }
 
   // When the call just entered is left.
@@ -320,8 +319,8 @@ class TimelineWriter {
         if (end.tick == kNever) {
           end.tick = moment->tick;
         } else if (fact.is_enter()) {
-          end.others_send |= MayPost(trace_.regions[fact.index].call, true);
-          end.others_receive |= MayPost(trace_.regions[fact.index].call, false);
+          end.others_send |= MayPost(trace().regions[fact.index].call, true);
+          end.others_receive |= MayPost(trace().regions[fact.index].call, false);
         }
       }
     }
@@ -330,18 +329,18 @@ class TimelineWriter {
 
   void EndCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
-    collectives_.Record(trace_, call_, rank_);
+    collectives_.Record(call_, facts_, rank_);
     rank_.Leave(tick, call_);
     in_calls_ += tick - outside_since_;
     call_ = kNothing;
     outside_since_ = tick;
-    regions_.LeaveCallers(tick, CallersToCome(index));
-    regions_.EndCall(tick);
+    regions_.LeaveCallers(rank_, tick, CallersToCome(index));
+    regions_.EndCall(rank_, tick);
   }
 
   void Tracing(Tick tick, std::uint32_t type, bool on) {
     if (is_tracing_ == on) return;
-    regions_.SetEvent(tick, type, on ? facts_.tracing_region : kNothing);
+    regions_.SetEvent(rank_, tick, type, on ? facts_.tracing_region : kNothing);
     if (on) {
       rank_.MeasurementOn(tick);
     } else {
@@ -414,8 +413,8 @@ class TimelineWriter {
     // The program is over: what its last burst counted behind the last sample is the tools' own.
     if (call_ == kNothing) RepeatCounters(end);
     if (pause) rank_.Leave(end, *pause);
-    messages_.OutsideUntil(kNever);
-    regions_.Finish(end);
+    messages_.OutsideUntil(kNever, rank_);
+    regions_.Finish(rank_, end);
     rank_.Leave(end, facts_.application_region);
     rank_.diagnostics().Add(anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
     rank_.diagnostics().AddPopulation(anomaly::kCallEdgeMissing, events_.edges());
@@ -431,7 +430,7 @@ class TimelineWriter {
       if (samples_[i] == 0 || !is_partial) continue;
       rank_.DistrustCounter(i);
       rank_.diagnostics().Add(anomaly::kCounterNotAlwaysOn, 1,
-                              fmt::format("{} on rank {}", trace_.counters[i].name, rank_.rank()));
+                              fmt::format("{} on rank {}", trace().counters[i].name, rank_.rank()));
     }
   }
 
@@ -440,7 +439,7 @@ class TimelineWriter {
     if (!states_.are_recorded())
       rank_.diagnostics().Add(anomaly::kRankWithoutStates, 1, fmt::format("rank {}", rank_.rank()));
     StateCursor::InMpi missing = states_.in_mpi();
-    if (trace_.ranks[static_cast<std::size_t>(rank_.rank())].threads == 1) {
+    if (trace().ranks[static_cast<std::size_t>(rank_.rank())].threads == 1) {
       const StateCursor::InMpi synchronization = states_.in_synchronization();
       if (missing.states == 0) missing.first = synchronization.first;
       missing.states += synchronization.states;
@@ -452,12 +451,11 @@ class TimelineWriter {
     if (static_cast<double>(missing.time) <= kNamed * static_cast<double>(in_mpi)) return;
     rank_.diagnostics().Add(
         anomaly::kMpiStateOutsideCall, missing.states,
-        fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(), trace_.Seconds(missing.first)));
+        fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(), trace().Seconds(missing.first)));
   }
 
-  const Trace& trace_;
   const ParaverTraceFacts& facts_;
-  RankBuilder& rank_;
+  RankBuilder rank_;
   EventCursor events_;
   StateCursor states_;
   ParaverMessages messages_;
@@ -486,9 +484,9 @@ class TimelineWriter {
 
 }  // namespace
 
-void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
-                      RankBuilder& rank) {
-  TimelineWriter(trace, parts, facts, rank).Run();
+RankBuilder BuildParaverRank(const Trace& trace, std::int32_t rank, const ParaverTaskParts& parts,
+                             const ParaverTraceFacts& facts) {
+  return TimelineWriter(trace, rank, parts, facts).Run();
 }
 
 }  // namespace farscale

@@ -46,22 +46,17 @@ class OrderedStream {
   using Read = void (*)(ParaverStreamReader& reader, Element& element);
 
   OrderedStream(const ParaverTaskParts& parts, ParaverStream stream, Read read, Tick Element::*time)
-      : reader_(parts, stream), read_(read) {
-    if (parts.IsInOrder(stream)) return;
-    for (Element element; Next(element);) sorted_.push_back(element);
-    std::ranges::stable_sort(sorted_, {}, time);
-    is_sorted_ = true;
-  }
+      : reader_(parts, stream), read_(read), time_(time), is_in_order_(parts.IsInOrder(stream)) {}
 
   // False at the end.
   bool Next(Element& element) {
-    if (is_sorted_) {
-      if (next_sorted_ == sorted_.size()) return false;
-      element = std::move(sorted_[next_sorted_++]);
-      return true;
+    if (is_in_order_) return ReadNext(element);
+    if (next_sorted_ == 0) {
+      for (Element each; ReadNext(each);) sorted_.push_back(each);
+      std::ranges::stable_sort(sorted_, {}, time_);
     }
-    if (!reader_.Next()) return false;
-    read_(reader_, element);
+    if (next_sorted_ == sorted_.size()) return false;
+    element = std::move(sorted_[next_sorted_++]);
     return true;
   }
 
@@ -73,10 +68,17 @@ class OrderedStream {
   void Drop() { current_.reset(); }
 
  private:
+  bool ReadNext(Element& element) {
+    if (!reader_.Next()) return false;
+    read_(reader_, element);
+    return true;
+  }
+
   ParaverStreamReader reader_;
   const Read read_;
-  bool is_sorted_ = false;  // everything is in sorted_
-  std::vector<Element> sorted_;
+  Tick Element::*const time_;
+  const bool is_in_order_;
+  std::vector<Element> sorted_;  // else: everything
   std::size_t next_sorted_ = 0;
   std::optional<Element> current_;
 };
@@ -114,8 +116,8 @@ class EventCursor {
   std::vector<std::pair<std::uint32_t, Tick>> open_;  // calls, the outermost first: type and enter
   std::uint64_t edges_ = 0, lost_edges_ = 0;
   Tick lost_time_ = 0, last_edge_ = 0;
-  const ParaverTaskParts& parts_;
-  std::optional<OrderedStream<ParaverState>> states_;  // read where calls nest
+  const bool has_running_;              // among the states
+  OrderedStream<ParaverState> states_;  // read where calls nest
   std::deque<ParaverMoment> ready_;
   std::vector<std::vector<ParaverFact>> spare_;
 };
@@ -153,7 +155,7 @@ class StateCursor {
   InMpi in_synchronization() const { return has_teams_ ? InMpi() : in_synchronization_; }
 
  private:
-  const ParaverStates& summary_;
+  const ParaverStates summary_;
   OrderedStream<ParaverState> states_;
   InMpi in_mpi_, in_synchronization_;
   bool has_teams_ = false;
@@ -178,7 +180,7 @@ bool MayPost(MpiCall call, bool is_send);
 // another tag, the same at both ends.
 class ParaverMessages {
  public:
-  ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world, RankBuilder& rank);
+  ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world);
 
   // The time when a call is left, and what calls entered at the same moment may post. Calls inside it may post and
   // complete anything.
@@ -187,18 +189,13 @@ class ParaverMessages {
     bool others_send = false, others_receive = false, has_inner = false;
   };
   // Records messages of the call that the rank is in.
-  void InCall(Tick enter, const CallEnd& end, MpiCall call);
+  void InCall(Tick enter, const CallEnd& end, MpiCall call, RankBuilder& rank);
   // Posted before a time outside any call: the builder counts them.
-  void OutsideUntil(Tick tick);
+  void OutsideUntil(Tick tick, RankBuilder& rank);
 
  private:
-  void PostSend(const MessageEnd& end, MpiCall call);
-  void PostReceive(const MessageEnd& end, Tick leave, MpiCall call);
-  void CompleteUntil(Tick leave);
-
   std::vector<MessageEnd> receives_, sends_;  // in the order of their posts
   const std::uint32_t world_;
-  RankBuilder& rank_;
   std::size_t next_receive_ = 0, next_send_ = 0;
   using Pending = std::pair<Tick, std::size_t>;  // completion and number of the receive
   std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending_;
@@ -242,35 +239,32 @@ struct ParaverCollective {
 // Numbers the collectives of a task on each communicator, and knows which call they belong to.
 class CollectiveCalls {
  public:
-  explicit CollectiveCalls(const ParaverTraceFacts& facts) : facts_(facts) {}
-
   // An event that may be an attribute of the call at hand, or of the one that is entered at the same time.
   void Attribute(Tick tick, const ParaverFact& fact);
   void Enter(Tick tick);
   // The collective that the call was; nothing when it was none or does not say where.
-  std::optional<ParaverCollective> Leave(std::uint32_t region);
+  std::optional<ParaverCollective> Leave(std::uint32_t region, const ParaverTraceFacts& facts);
 
   // Leaves a call and records the collective that it was.
-  void Record(const Trace& trace, std::uint32_t region, RankBuilder& rank);
+  void Record(std::uint32_t region, const ParaverTraceFacts& facts, RankBuilder& rank);
 
  private:
-  std::optional<std::uint32_t> LocalRoot(const Trace& trace, const ParaverCollective& collective,
-                                         const std::string& function, RankBuilder& rank);
+  std::optional<std::uint32_t> LocalRoot(const ParaverCollective& collective, const std::string& function,
+                                         const ParaverRoots& roots, RankBuilder& rank);
 
-  const ParaverTraceFacts& facts_;
   bool in_call_ = false;
   ParaverCollective current_;
   std::unordered_map<std::uint32_t, std::uint64_t> numbers_;
   std::map<std::pair<std::uint32_t, std::int32_t>, std::uint32_t> local_roots_;  // keys: communicator and world rank
 };
 
-// Feeds the rank with all that its task recorded: a region around all of it; functions, the program's own events and
+// Builds a rank of all that its task recorded: a region around all of it; functions, the program's own events and
 // stretches with tracing on as regions; MPI calls with their messages and collectives; counters, summed up; and the
 // stretches outside MPI in which it did not run as pauses; where threads are known, as what the runtime of its team
 // does. Without functions, regions of the callers of MPI calls:
 // a region from the first to the last of the calls that follow each other and have the caller in common.
-void BuildParaverRank(const Trace& trace, const ParaverTaskParts& parts, const ParaverTraceFacts& facts,
-                      RankBuilder& rank);
+RankBuilder BuildParaverRank(const Trace& trace, std::int32_t rank, const ParaverTaskParts& parts,
+                             const ParaverTraceFacts& facts);
 
 // Regions of the states that a thread of a team has in the runtime, beside what it runs.
 void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts);

@@ -40,17 +40,15 @@ struct TimelineWindow {
   std::vector<std::uint32_t> left{};     // at the end, the innermost first
   // One a counter of the trace; used only with entered or left regions.
   std::vector<std::int64_t> counters_begin{}, counters_end{};
+  // True for operations whose records outside the window are kept; without it all are.
+  std::function<bool(const OperationPart&)> keep_outside{};
 };
-
-// True for operations whose records outside the window are kept.
-using KeepOperation = std::function<bool(const OperationPart&)>;
 
 // Regions, communicators and counters of the events are those of `definitions`, in which those of the timeline's own
 // trace come first. It must hold a region outside the cut when anything is kept there. Counters that are not reliable
 // have no sample at the first edge, so that whoever reads them knows them as unreliable again.
 void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const LocalRanks& local_ranks,
-                  std::int32_t rank, const TimelineWindow& window, const KeepOperation& keep_outside,
-                  TimelineSink& sink);
+                  std::int32_t rank, const TimelineWindow& window, TimelineSink& sink);
 
 // The whole timeline, with all it keeps outside its calls.
 void FeedTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, TimelineSink& sink);

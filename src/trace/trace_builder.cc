@@ -98,7 +98,7 @@ void RankBuilder::Leave(Tick tick, std::uint32_t region) {
 // A call in which a run was killed is left open, and the last one of a part of a run. One that goes on while others
 // begin and end has lost its leave, and hides them.
 void RankBuilder::PopLeftOpen(Tick tick, const std::string& place) {
-  const bool is_call = open_regions_.size() == call_depth_ && IsMpi(open_regions_.back());
+  const bool is_call = open_regions_.size() == call_depth_ && trace_.regions[open_regions_.back()].is_mpi;
   const bool hides_others = is_call && edges_ > call_edges_ + 1;
   diagnostics_.Add(hides_others ? anomaly::kCallEdgeMissing : anomaly::kRegionLeftOpen, 1, place);
   Pop(tick);

@@ -121,7 +121,7 @@ class RankBuilder final : public TimelineSink {
   void BufferFlush(Tick begin, Tick end) override;
 
   std::int32_t rank() const { return rank_; }
-  bool IsMpi(std::uint32_t region) const { return trace_.regions[region].is_mpi; }
+  const Trace& definitions() const { return trace_; }
   Diagnostics& diagnostics() { return diagnostics_; }
 
   // Closes what is open and hands over; the builder is done, but for its team events.
