@@ -198,7 +198,7 @@ void AddFindingsOfPhase(const std::vector<FactorRow*>& rows, Diagnostics& diagno
 void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, std::optional<Scaling> scaling,
                    Diagnostics& diagnostics) {
   FillHybrid(rows, table.findings);
-  CheckPhase(rows, diagnostics);
+  diagnostics.Merge(CheckPhase(rows));
   FindMissingValues(rows, diagnostics);
   const auto for_each_row = [&](const auto& body) {
     ParallelForBlocks(rows.size(), [&](std::size_t first, std::size_t end) {

@@ -41,14 +41,6 @@ std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, const 
   return total > 0 ? std::optional(total * trace.counters[*counter].scale) : std::nullopt;
 }
 
-// Useful and paused ticks of every rank, and T in ticks.
-struct Times {
-  std::vector<Tick> useful, paused;
-  Tick covered = 0;  // length of all intervals
-  Tick elapsed = 0;
-  Tick ideal = 0;
-};
-
 // From the earliest begin of a window to the latest end in the replay.
 Tick IdealDuration(const PhaseCut& cut, const ReplayResult& replay) {
   Tick begin = std::numeric_limits<Tick>::max(), end = 0;
@@ -67,8 +59,19 @@ bool WaitsMovedIn(const PhaseCut& cut, const ReplayResult& replay) {
   return cut.span == Span::kEach && IdealDuration(cut, replay) <= cut.end() - cut.begin();
 }
 
-Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay) {
-  Times times;
+std::vector<ThreadTicks> TicksOfThreads(const PhaseCut& cut, const ThreadStates& threads) {
+  std::vector<ThreadTicks> of_ranks(cut.ranks.size());
+  ParallelFor(cut.ranks.size(), [&](std::size_t rank) {
+    of_ranks[rank].outside.resize(threads.Threads(rank));
+    for (const Interval& interval : cut.CountedTime(rank)) of_ranks[rank] += threads.In(rank, interval);
+  });
+  return of_ranks;
+}
+
+PhaseTicks MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
+                        const ThreadStates* threads) {
+  PhaseTicks times;
+  times.states = threads;
   times.useful.resize(trace.size());
   times.paused.resize(trace.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -91,6 +94,8 @@ Times MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& 
     times.elapsed = cut.end() - cut.begin();  // T = max e - min b
     times.ideal = IdealDuration(cut, replay);
   }
+  if (threads != nullptr) times.threads = TicksOfThreads(cut, *threads);
+  times.devices = TicksOfDevices(trace, cut, [&](std::size_t rank) { return cut.CountedTime(rank); });
   return times;
 }
 
@@ -107,27 +112,16 @@ void AddEstimate(const Trace& trace, const PhaseCut& cut, const ThreadStates* th
   totals.estimated_ideal = ClampEstimate(estimate, totals);
 }
 
-std::optional<LoadDistribution> LoadsOf(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful) {
-  std::vector<double> loads;
-  for (const std::size_t rank : cut.CountedRanks()) loads.push_back(trace.Seconds(useful[rank]));
-  return DistributionOf(std::move(loads));
-}
-
-std::vector<ThreadTicks> TicksOfThreads(const PhaseCut& cut, const ThreadStates& threads) {
-  std::vector<ThreadTicks> of_ranks(cut.ranks.size());
-  ParallelFor(cut.ranks.size(), [&](std::size_t rank) {
-    of_ranks[rank].outside.resize(threads.Threads(rank));
-    for (const Interval& interval : cut.CountedTime(rank)) of_ranks[rank] += threads.In(rank, interval);
-  });
-  return of_ranks;
-}
-
-std::optional<LoadDistribution> LoadsOf(const Trace& trace, const PhaseCut& cut,
-                                        const std::vector<ThreadTicks>& of_threads) {
+// Of useful time; where threads are known, of the time that a thread is outside MPI.
+std::optional<LoadDistribution> LoadsOf(const Trace& trace, const PhaseCut& cut, const PhaseTicks& times) {
   std::vector<double> loads;
   for (const std::size_t rank : cut.CountedRanks()) {
-    const ThreadTicks& ticks = of_threads[rank];
-    loads.push_back(trace.Seconds(ticks.OutsideMpi()) / static_cast<double>(ticks.outside.size()));
+    if (times.states == nullptr) {
+      loads.push_back(trace.Seconds(times.useful[rank]));
+    } else {
+      const ThreadTicks& ticks = times.threads[rank];
+      loads.push_back(trace.Seconds(ticks.OutsideMpi()) / static_cast<double>(ticks.outside.size()));
+    }
   }
   return DistributionOf(std::move(loads));
 }
@@ -212,7 +206,7 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   result.iterations = cut.iterations;
   result.diagnostics = cut.diagnostics;
 
-  const Times times = MeasureTimes(trace, cut, replay);
+  const PhaseTicks times = MeasureTimes(trace, cut, replay, threads);
   PhaseTotals& totals = result.totals;
   totals = SumRanks(trace, cut, times.useful, times.paused);
   const bool knows_clocks = !replay.clocks_unknown;
@@ -226,22 +220,15 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   totals.instructions =
       TotalCount(trace, cut, threads, ChooseCounter(trace, CounterMeaning::kInstructions, options.counters));
   totals.cycles = TotalCount(trace, cut, threads, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
-  std::vector<ThreadTicks> of_threads;
-  if (threads != nullptr) {
-    of_threads = TicksOfThreads(cut, *threads);
-    UseThreads(trace, cut, of_threads, totals);
-  }
-  const std::vector<DeviceTicks> of_devices =
-      TicksOfDevices(trace, cut, [&](std::size_t rank) { return cut.CountedTime(rank); });
-  totals.devices = DeviceTimesOf(trace, of_devices, totals.elapsed);
+  if (threads != nullptr) UseThreads(trace, cut, times.threads, totals);
+  totals.devices = DeviceTimesOf(trace, times.devices, totals.elapsed);
   RequireComputation(trace, times.elapsed, result);
   if (knows_clocks) AddEstimate(trace, cut, threads, result);
   result.values = FactorsOf(totals, options.rules.set);
-  result.loads = threads != nullptr ? LoadsOf(trace, cut, of_threads) : LoadsOf(trace, cut, times.useful);
+  result.loads = LoadsOf(trace, cut, times);
   if (HasIterations(cut) && knows_clocks) {
     result.profiles = ProfileIterations(trace, cut, replay, threads, options.rules.set);
-    result.samples = SampleBlocks(trace, cut, replay, options,
-                                  {times.useful, times.paused, threads, of_threads, of_devices}, result);
+    result.samples = SampleBlocks(trace, cut, replay, options, times, result);
     if (result.loads && threads == nullptr) AddVariation(trace, cut, result.profiles, *result.loads);
   }
   const Tick off = AddInterruptions(trace, cut, result.diagnostics);

@@ -20,46 +20,28 @@ using StateTimes = std::array<double, kRunStates>;
 double& At(StateTimes& times, RunState state) { return times[static_cast<std::size_t>(state)]; }
 double Sum(const StateTimes& times) { return std::accumulate(times.begin(), times.end(), 0.0); }
 
-// The columns of a picture, which are equally long to one tick.
-struct Columns {
-  Tick begin = 0;
-  Tick length = 0;
-  std::int64_t count = 0;
+// Where the columns of a picture begin, and the end of the last. They are equally long to one tick.
+using Columns = std::vector<Tick>;
 
-  // `column` may be `count`: the end of the run.
-  Tick Begin(std::int64_t column) const {  // begin + length * column / count, without leaving the range of numbers
-    return begin + length / count * column + length % count * column / count;
+Columns ColumnsOf(Tick begin, Tick length, std::int64_t count) {
+  Columns columns;
+  for (std::int64_t i = 0; i <= count; ++i) {  // begin + length * i / count, without leaving the range of numbers
+    columns.push_back(begin + length / count * i + length % count * i / count);
   }
-};
+  return columns;
+}
 
-// Adds the spans of one rank, in the order of time, to the cells of its row.
-class Pen {
- public:
-  Pen(const Columns& columns, std::vector<StateTimes>& cells, StateTimes& total)
-      : columns_(columns), cells_(cells), total_(total), end_(columns.Begin(1)) {}
-
-  void Add(RunState state, Tick from, Tick to) {
-    to = std::min(to, columns_.Begin(columns_.count));  // damaged times may lie behind the run
-    if (to <= from) return;
-    At(total_, state) += static_cast<double>(to - from);
-    while (true) {
-      if (from < end_) {
-        const Tick until = std::min(to, end_);
-        At(cells_[static_cast<std::size_t>(column_)], state) += static_cast<double>(until - from);
-        from = until;
-      }
-      if (from >= to) return;
-      end_ = columns_.Begin(++column_ + 1);
-    }
+// Calls add(column, ticks) for every column that a span lies in. `column`: that of the span before, in the order of
+// time. Damaged times may lie behind the run.
+template <typename Add>
+void Spread(const Columns& columns, Tick from, Tick to, std::size_t& column, Add add) {
+  for (to = std::min(to, columns.back()); from < to;) {
+    while (columns[column + 1] <= from) ++column;
+    const Tick until = std::min(to, columns[column + 1]);
+    add(column, static_cast<double>(until - from));
+    from = until;
   }
-
- private:
-  const Columns& columns_;
-  std::vector<StateTimes>& cells_;
-  StateTimes& total_;
-  std::int64_t column_ = 0;
-  Tick end_;
-};
+}
 
 // The run on the ideal network; nothing, and `problem`, when it cannot be replayed.
 std::optional<ReplayResult> ReplayIdeally(const Trace& trace, const Matching& matching, const ReplayRules& rules,
@@ -92,48 +74,53 @@ StateTimes DrawRank(const Trace& trace, std::size_t rank, const std::optional<Re
                     const std::optional<ThreadStates>& states, const Columns& columns, std::vector<StateTimes>& cells) {
   StateTimes total{};
   const RankTimeline& timeline = trace.timelines[rank];
-  const Tick run_end = columns.begin + columns.length;
-  Pen pen(columns, cells, total);
+  std::size_t column = 0;
+  const auto draw = [&](RunState state, Tick from, Tick to) {
+    Spread(columns, from, to, column, [&](std::size_t at, double ticks) {
+      At(cells[at], state) += ticks;
+      At(total, state) += ticks;
+    });
+  };
   if (timeline.empty()) {
-    pen.Add(RunState::kOutside, columns.begin, run_end);
+    draw(RunState::kOutside, columns.front(), columns.back());
     return total;
   }
-  pen.Add(RunState::kOutside, columns.begin, timeline.begin());
+  draw(RunState::kOutside, columns.front(), timeline.begin());
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
     const Tick enter = timeline.enter(call), leave = timeline.leave(call);
     if (ideal) {
       const Tick waited = enter + Waiting(*ideal, timeline, rank, call);
-      pen.Add(RunState::kWaiting, enter, waited);
-      pen.Add(RunState::kTransfer, waited, leave);
+      draw(RunState::kWaiting, enter, waited);
+      draw(RunState::kTransfer, waited, leave);
     } else {
-      pen.Add(RunState::kMpi, enter, leave);
+      draw(RunState::kMpi, enter, leave);
     }
   }
-  pen.Add(RunState::kOutside, timeline.end(), run_end);
-  Pen pause_pen(columns, cells, total);
+  draw(RunState::kOutside, timeline.end(), columns.back());
+  column = 0;
   for (const Pause& pause : timeline.pauses()) {
-    pause_pen.Add(RunState::kNotRunning, timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
+    draw(RunState::kNotRunning, timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
   }
-  Pen off_pen(columns, cells, total);
+  column = 0;
   for (const Interruption& one : timeline.interruptions()) {
-    if (!one.is_flush) off_pen.Add(RunState::kNotRunning, one.begin, one.end);
+    if (!one.is_flush) draw(RunState::kNotRunning, one.begin, one.end);
   }
+  column = 0;
   if (states) {
-    Pen device_pen(columns, cells, total);
     for (const auto& [begin, end] : states->SpansOfMain(rank, ThreadState::kDeviceRuntime)) {
-      device_pen.Add(RunState::kDeviceCalls, std::max(begin, timeline.begin()), std::min(end, timeline.end()));
+      draw(RunState::kDeviceCalls, std::max(begin, timeline.begin()), std::min(end, timeline.end()));
     }
   }
-  At(total, RunState::kComputation) = static_cast<double>(columns.length) - Sum(total);
+  At(total, RunState::kComputation) = static_cast<double>(columns.back() - columns.front()) - Sum(total);
   return total;
 }
 
 // The cells of a row of so many ranks, which are in `cells`; the remaining time is computation.
 std::vector<PictureCell> FinishRow(const Columns& columns, std::size_t ranks, std::vector<StateTimes>& cells) {
   std::vector<PictureCell> row;
-  for (std::int64_t column = 0; column < columns.count; ++column) {
-    StateTimes& cell = cells[static_cast<std::size_t>(column)];
-    const auto length = static_cast<double>(columns.Begin(column + 1) - columns.Begin(column));
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    StateTimes& cell = cells[column];
+    const auto length = static_cast<double>(columns[column + 1] - columns[column]);
     At(cell, RunState::kComputation) = length * static_cast<double>(ranks) - Sum(cell);
     row.push_back(RoundToLevels(cell));
   }
@@ -142,37 +129,28 @@ std::vector<PictureCell> FinishRow(const Columns& columns, std::size_t ranks, st
 
 using DeviceTotals = std::array<double, 2>;  // ticks in kernels, and in kernels or copies
 
-// Adds the spans of a device to the cells of its row. The clock of a device may differ from those of hosts.
-void AddSpans(const std::vector<DeviceSpan>& spans, std::size_t index, const Columns& columns,
-              std::vector<DeviceTotals>& cells) {
-  const Tick run_end = columns.begin + columns.length;
-  std::int64_t column = 0;
-  for (const DeviceSpan& span : spans) {
-    Tick from = std::max(span.begin, columns.begin);
-    for (const Tick to = std::min(span.end, run_end); from < to;) {
-      while (columns.Begin(column + 1) <= from) ++column;
-      const Tick until = std::min(to, columns.Begin(column + 1));
-      cells[static_cast<std::size_t>(column)][index] += static_cast<double>(until - from);
-      from = until;
-    }
-  }
-}
-
 DeviceRow DeviceRowOf(const std::vector<const DeviceWork*>& works, const Columns& columns) {
-  std::vector<DeviceTotals> cells(static_cast<std::size_t>(columns.count));
+  std::vector<DeviceTotals> cells(columns.size() - 1);
   for (const DeviceWork* work : works) {
-    AddSpans(work->kernels, 0, columns, cells);
-    AddSpans(work->active, 1, columns, cells);
+    for (const std::size_t index : {0, 1}) {
+      std::size_t column = 0;
+      for (const DeviceSpan& span : index == 0 ? work->kernels : work->active) {
+        // The clock of a device may differ from those of hosts.
+        Spread(columns, std::max(span.begin, columns.front()), span.end, column,
+               [&](std::size_t at, double ticks) { cells[at][index] += ticks; });
+      }
+    }
   }
   const auto count = static_cast<double>(works.size());
   DeviceRow row;
-  for (std::int64_t column = 0; column < columns.count; ++column) {
-    const auto [kernels, active] = cells[static_cast<std::size_t>(column)];
-    const double whole = static_cast<double>(columns.Begin(column + 1) - columns.Begin(column)) * count;
+  const auto length = static_cast<double>(columns.back() - columns.front());
+  for (std::size_t column = 0; column < cells.size(); ++column) {
+    const auto [kernels, active] = cells[column];
+    const double whole = static_cast<double>(columns[column + 1] - columns[column]) * count;
     const auto levels = [&](double time) { return static_cast<std::uint8_t>(time / whole * kCellLevels + 0.5); };
     row.cells.push_back({levels(kernels), static_cast<std::uint8_t>(levels(active) - levels(kernels))});
-    row.kernels += kernels / count / static_cast<double>(columns.length);
-    row.copies += (active - kernels) / count / static_cast<double>(columns.length);
+    row.kernels += kernels / count / length;
+    row.copies += (active - kernels) / count / length;
   }
   return row;
 }
@@ -274,11 +252,11 @@ PictureCell RoundToLevels(const std::array<double, kRunStates>& times) {
 
 RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayRules& rules, const PictureSize& size) {
   RunPicture picture;
-  const Columns columns = {trace.begin(), trace.end() - trace.begin(),
-                           std::min<std::int64_t>(size.columns, trace.end() - trace.begin())};
-  picture.seconds = trace.Seconds(columns.length);
+  const Tick length = trace.end() - trace.begin();
+  picture.seconds = trace.Seconds(length);
   picture.ranks = static_cast<std::int64_t>(trace.size());
-  if (columns.length <= 0) return picture;
+  if (length <= 0) return picture;
+  const Columns columns = ColumnsOf(trace.begin(), length, std::min<std::int64_t>(size.columns, length));
   const std::optional<ReplayResult> ideal = ReplayIdeally(trace, matching, rules, picture.problem);
   std::optional<ThreadStates> states;
   const bool calls_devices = std::ranges::any_of(trace.regions, &Region::is_device_runtime);
@@ -290,13 +268,13 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
   std::vector<StateTimes> totals(trace.size());
   ParallelFor(picture.rows.size(), [&](std::size_t row) {
     const std::size_t first = row * height, end = std::min(first + height, trace.size());
-    std::vector<StateTimes> cells(static_cast<std::size_t>(columns.count));
+    std::vector<StateTimes> cells(columns.size() - 1);
     for (std::size_t rank = first; rank < end; ++rank) {
       totals[rank] = DrawRank(trace, rank, ideal, states, columns, cells);
     }
     picture.rows[row] = FinishRow(columns, end - first, cells);
   });
-  picture.shares = SharesOf(totals, columns.length);
+  picture.shares = SharesOf(totals, length);
   for (std::size_t row = 0; row < picture.rows.size() && !trace.devices.empty(); ++row) {
     const std::size_t first = row * height;
     for (DeviceRow& device : DevicesOfRow(trace, first, std::min(first + height, trace.size()), columns)) {

@@ -27,149 +27,114 @@ struct IterationSums {
       : useful(ranks), paused(ranks), elapsed(ranks), ideal(ranks), threads(ranks) {}
 };
 
-class BlockSampler {
- public:
-  BlockSampler(const Trace& trace, const PhaseCut& cut, const FactorOptions& options, const TicksOfRanks& ticks,
-               const PhaseFactors& factors)
-      : trace_(trace),
-        cut_(cut),
-        ticks_(ticks),
-        totals_(factors.totals),
-        blocks_(BlocksOf(cut.iterations)),
-        sums_(blocks_.count, IterationSums(trace.size())),
-        all_(trace.size()) {
-    if (totals_.instructions) instructions_ = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
-    if (totals_.cycles) cycles_ = ChooseCounter(trace, CounterMeaning::kCycles, options.counters);
-    for (std::size_t k = 0; k < factors.profiles.size(); ++k) AddProfile(factors.profiles[k], k);
-    for (std::size_t block = 0; block < blocks_.count; ++block) {
-      sums_[block].devices =
-          TicksOfDevices(trace, cut, [&](std::size_t rank) { return IterationsOf(cut.ranks[rank], block); });
-    }
+// Seconds of the rank that takes longest without a block.
+double LongestWithout(const std::vector<Tick>& block, const std::vector<Tick>& all, const Trace& trace) {
+  Tick longest = 0;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) longest = std::max(longest, all[rank] - block[rank]);
+  return trace.Seconds(longest);
+}
+
+// `all`: all iterations, with those that no block has.
+PhaseTotals Without(const IterationSums& block, const IterationSums& all, const Trace& trace, const PhaseCut& cut,
+                    const PhaseTicks& ticks, const PhaseTotals& whole) {
+  std::vector<Tick> useful = ticks.useful, paused = ticks.paused;
+  for (std::size_t rank = 0; rank < useful.size(); ++rank) {
+    useful[rank] -= block.useful[rank];
+    paused[rank] -= block.paused[rank];
   }
-
-  void AddRank(std::size_t rank, const ReplayResult& replay) {
-    const RankTimeline& timeline = trace_.timelines[rank];
-    const RankCut& rank_cut = cut_.ranks[rank];
-    for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
-      const Interval& iteration = rank_cut.iterations[k];
-      const Tick ideal = replay.TimeAt(timeline, rank_cut, rank, iteration.end) -
-                         replay.TimeAt(timeline, rank_cut, rank, iteration.begin);
-      all_.elapsed[rank] += iteration.length();
-      all_.ideal[rank] += ideal;
-      if (!HasBlock(k)) continue;
-      IterationSums& block = BlockOf(k);
-      block.useful[rank] += UsefulTicks(timeline, iteration);
-      block.paused[rank] += PausedTicks(timeline, iteration);
-      if (ticks_.states != nullptr) block.threads[rank] += ticks_.states->In(rank, iteration);
-      block.elapsed[rank] += iteration.length();
-      block.ideal[rank] += ideal;
-      block.instructions += CountOf(rank, instructions_, iteration);
-      block.cycles += CountOf(rank, cycles_, iteration);
-    }
+  PhaseTotals totals = SumRanks(trace, cut, useful, paused);
+  const bool is_each = cut.span == Span::kEach;
+  totals.elapsed = is_each ? LongestWithout(block.elapsed, all.elapsed, trace) : whole.elapsed - block.seconds;
+  if (whole.ideal_elapsed > 0) {
+    totals.ideal_elapsed =
+        is_each ? LongestWithout(block.ideal, all.ideal, trace) : whole.ideal_elapsed - block.ideal_seconds;
   }
-
-  std::optional<BlockSamples> Run(RuleSet rules) const {
-    const auto n = static_cast<double>(cut_.iterations);
-    const double longer = n / (n - static_cast<double>(blocks_.size));  // fewer iterations are left
-    BlockSamples samples;
-    samples.iterations = cut_.iterations;
-    samples.block_size = blocks_.size;
-    for (const IterationSums& block : sums_) {
-      const PhaseTotals sample = Without(block);
-      if (!HasWork(sample)) return std::nullopt;
-      samples.values.push_back(FactorsOf(sample, rules));
-      samples.elapsed.push_back(longer * sample.elapsed / totals_.elapsed);
-      samples.useful.push_back(longer * sample.UsefulOfAll() / totals_.UsefulOfAll());
-      if (totals_.instructions) samples.instructions.push_back(longer * *sample.instructions / *totals_.instructions);
-      if (totals_.cycles) samples.cycles.push_back(longer * *sample.cycles / *totals_.cycles);
-    }
-    return samples;
+  if (ticks.states != nullptr) {
+    std::vector<ThreadTicks> threads = ticks.threads;
+    for (std::size_t rank = 0; rank < threads.size(); ++rank) threads[rank] -= block.threads[rank];
+    UseThreads(trace, cut, threads, totals);
   }
-
- private:
-  bool HasBlock(std::size_t iteration) const { return iteration / blocks_.size < blocks_.count; }
-  IterationSums& BlockOf(std::size_t iteration) { return sums_[iteration / blocks_.size]; }
-
-  std::vector<Interval> IterationsOf(const RankCut& rank, std::size_t block) const {
-    if (!rank.present) return {};
-    const auto first = rank.iterations.begin() + static_cast<std::ptrdiff_t>(block * blocks_.size);
-    return {first, first + static_cast<std::ptrdiff_t>(blocks_.size)};
+  std::vector<DeviceTicks> devices = ticks.devices;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    devices[i].kernels -= block.devices[i].kernels;
+    devices[i].active -= block.devices[i].active;
   }
+  totals.devices = DeviceTimesOf(trace, devices, totals.elapsed);
+  if (whole.instructions) totals.instructions = *whole.instructions - block.instructions;
+  if (whole.cycles) totals.cycles = *whole.cycles - block.cycles;
+  if (whole.estimated_ideal) {
+    totals.estimated_ideal = ClampEstimate(all.estimated_ideal - block.estimated_ideal, totals);
+  }
+  return totals;
+}
 
-  void AddProfile(const IterationProfile& profile, std::size_t iteration) {
-    all_.estimated_ideal += profile.largest_useful;
-    if (!HasBlock(iteration)) return;
-    IterationSums& block = BlockOf(iteration);
+bool HasWork(const PhaseTotals& sample, const PhaseTotals& whole) {
+  return sample.largest_useful > 0 && sample.UsefulOfAll() > 0 && sample.elapsed > 0 &&
+         (sample.ideal_elapsed > 0 || whole.ideal_elapsed == 0) && sample.instructions.value_or(1) > 0 &&
+         sample.cycles.value_or(1) > 0;
+}
+
+// Sums over the blocks, and over all iterations with those left over.
+std::pair<std::vector<IterationSums>, IterationSums> SumBlocks(const Trace& trace, const PhaseCut& cut,
+                                                               const ReplayResult& replay, const FactorOptions& options,
+                                                               const PhaseTicks& ticks, const PhaseFactors& factors) {
+  const std::size_t count = BlocksOf(cut.iterations).first, size = BlocksOf(cut.iterations).second;
+  std::vector<IterationSums> blocks(count, IterationSums(trace.size()));
+  IterationSums all(trace.size());
+  for (std::size_t k = 0; k < factors.profiles.size(); ++k) {
+    const IterationProfile& profile = factors.profiles[k];
+    all.estimated_ideal += profile.largest_useful;
+    if (k / size >= count) continue;
+    IterationSums& block = blocks[k / size];
     block.estimated_ideal += profile.largest_useful;
     block.seconds += profile.elapsed;
     block.ideal_seconds += profile.ideal;
   }
-
-  double CountOf(std::size_t rank, std::optional<std::size_t> counter, const Interval& interval) const {
+  for (std::size_t block = 0; block < count; ++block) {
+    blocks[block].devices = TicksOfDevices(trace, cut, [&](std::size_t rank) -> std::vector<Interval> {
+      if (!cut.ranks[rank].present) return {};
+      const auto first = cut.ranks[rank].iterations.begin() + static_cast<std::ptrdiff_t>(block * size);
+      return {first, first + static_cast<std::ptrdiff_t>(size)};
+    });
+  }
+  std::optional<std::size_t> instructions, cycles;
+  if (factors.totals.instructions) {
+    instructions = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
+  }
+  if (factors.totals.cycles) cycles = ChooseCounter(trace, CounterMeaning::kCycles, options.counters);
+  const auto count_of = [&](std::size_t rank, std::optional<std::size_t> counter, const Interval& interval) -> double {
     if (!counter) return 0;
-    const double count = ticks_.states != nullptr ? ticks_.states->UsefulCount(trace_, rank, *counter, interval)
-                                                  : UsefulCount(trace_.timelines[rank], *counter, interval);
-    return count * trace_.counters[*counter].scale;
+    const double counted = ticks.states != nullptr ? ticks.states->UsefulCount(trace, rank, *counter, interval)
+                                                   : UsefulCount(trace.timelines[rank], *counter, interval);
+    return counted * trace.counters[*counter].scale;
+  };
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    const RankCut& rank_cut = cut.ranks[rank];
+    for (std::size_t k = 0; rank_cut.present && k < rank_cut.iterations.size(); ++k) {
+      const Interval& iteration = rank_cut.iterations[k];
+      const Tick ideal = replay.TimeAt(timeline, rank_cut, rank, iteration.end) -
+                         replay.TimeAt(timeline, rank_cut, rank, iteration.begin);
+      all.elapsed[rank] += iteration.length();
+      all.ideal[rank] += ideal;
+      if (k / size >= count) continue;
+      IterationSums& block = blocks[k / size];
+      block.useful[rank] += UsefulTicks(timeline, iteration);
+      block.paused[rank] += PausedTicks(timeline, iteration);
+      if (ticks.states != nullptr) block.threads[rank] += ticks.states->In(rank, iteration);
+      block.elapsed[rank] += iteration.length();
+      block.ideal[rank] += ideal;
+      block.instructions += count_of(rank, instructions, iteration);
+      block.cycles += count_of(rank, cycles, iteration);
+    }
   }
-
-  // Seconds of the rank that takes longest without a block.
-  double Longest(const std::vector<Tick>& all, const std::vector<Tick>& block) const {
-    Tick longest = 0;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) longest = std::max(longest, all[rank] - block[rank]);
-    return trace_.Seconds(longest);
-  }
-
-  PhaseTotals Without(const IterationSums& block) const {
-    std::vector<Tick> useful = ticks_.useful, paused = ticks_.paused;
-    for (std::size_t rank = 0; rank < useful.size(); ++rank) {
-      useful[rank] -= block.useful[rank];
-      paused[rank] -= block.paused[rank];
-    }
-    PhaseTotals totals = SumRanks(trace_, cut_, useful, paused);
-    const bool is_each = cut_.span == Span::kEach;
-    totals.elapsed = is_each ? Longest(all_.elapsed, block.elapsed) : totals_.elapsed - block.seconds;
-    if (totals_.ideal_elapsed > 0) {
-      totals.ideal_elapsed = is_each ? Longest(all_.ideal, block.ideal) : totals_.ideal_elapsed - block.ideal_seconds;
-    }
-    if (ticks_.states != nullptr) {
-      std::vector<ThreadTicks> threads = ticks_.threads;
-      for (std::size_t rank = 0; rank < threads.size(); ++rank) threads[rank] -= block.threads[rank];
-      UseThreads(trace_, cut_, threads, totals);
-    }
-    std::vector<DeviceTicks> devices = ticks_.devices;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      devices[i].kernels -= block.devices[i].kernels;
-      devices[i].active -= block.devices[i].active;
-    }
-    totals.devices = DeviceTimesOf(trace_, devices, totals.elapsed);
-    if (totals_.instructions) totals.instructions = *totals_.instructions - block.instructions;
-    if (totals_.cycles) totals.cycles = *totals_.cycles - block.cycles;
-    if (totals_.estimated_ideal) {
-      totals.estimated_ideal = ClampEstimate(all_.estimated_ideal - block.estimated_ideal, totals);
-    }
-    return totals;
-  }
-
-  bool HasWork(const PhaseTotals& sample) const {
-    return sample.largest_useful > 0 && sample.UsefulOfAll() > 0 && sample.elapsed > 0 &&
-           (sample.ideal_elapsed > 0 || totals_.ideal_elapsed == 0) && sample.instructions.value_or(1) > 0 &&
-           sample.cycles.value_or(1) > 0;
-  }
-
-  const Trace& trace_;
-  const PhaseCut& cut_;
-  const TicksOfRanks& ticks_;
-  const PhaseTotals& totals_;
-  const Blocks blocks_;
-  std::vector<IterationSums> sums_;  // one a block
-  IterationSums all_;                // all iterations, with those left over
-  std::optional<std::size_t> instructions_, cycles_;
-};
+  return {std::move(blocks), std::move(all)};
+}
 
 }  // namespace
 
-Blocks BlocksOf(std::size_t iterations) {
-  if (iterations < kFewestBlocks) return {};
+std::pair<std::size_t, std::size_t> BlocksOf(std::size_t iterations) {
+  if (iterations < kFewestBlocks) return {0, 1};
   const std::size_t size = (iterations + kMostBlocks - 1) / kMostBlocks;
   return {iterations / size, size};
 }
@@ -189,18 +154,31 @@ double JackknifeError(const std::vector<double>& samples, std::size_t iterations
 }
 
 std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                                         const FactorOptions& options, const TicksOfRanks& ticks,
+                                         const FactorOptions& options, const PhaseTicks& ticks,
                                          const PhaseFactors& factors) {
-  if (BlocksOf(cut.iterations).count == 0) return std::nullopt;
+  const auto [count, size] = BlocksOf(cut.iterations);
+  if (count == 0) return std::nullopt;
   const bool is_even = std::all_of(cut.ranks.begin(), cut.ranks.end(), [&](const RankCut& rank) {
     return !rank.present || rank.iterations.size() == cut.iterations;
   });
   if (!is_even) return std::nullopt;
-  BlockSampler sampler(trace, cut, options, ticks, factors);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) sampler.AddRank(rank, replay);
+  const auto [blocks, all] = SumBlocks(trace, cut, replay, options, ticks, factors);
+  const PhaseTotals& whole = factors.totals;
+  const auto n = static_cast<double>(cut.iterations);
+  const double longer = n / (n - static_cast<double>(size));  // fewer iterations are left
+  BlockSamples samples;
+  samples.iterations = cut.iterations;
+  samples.block_size = size;
+  for (const IterationSums& block : blocks) {
+    const PhaseTotals sample = Without(block, all, trace, cut, ticks, whole);
+    if (!HasWork(sample, whole)) return std::nullopt;
+    samples.values.push_back(FactorsOf(sample, options.rules.set));
+    samples.elapsed.push_back(longer * sample.elapsed / whole.elapsed);
+    samples.useful.push_back(longer * sample.UsefulOfAll() / whole.UsefulOfAll());
+    if (whole.instructions) samples.instructions.push_back(longer * *sample.instructions / *whole.instructions);
+    if (whole.cycles) samples.cycles.push_back(longer * *sample.cycles / *whole.cycles);
   }
-  return sampler.Run(options.rules.set);
+  return samples;
 }
 
 namespace {

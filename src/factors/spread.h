@@ -4,42 +4,39 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
+#include "factors/thread_times.h"
 
 namespace farscale {
 
-class ThreadStates;
-struct DeviceTicks;
 struct PhaseCut;
 struct ReplayResult;
-struct ThreadTicks;
 
-// Times of every rank in the whole phase, and of its threads where they are known.
-struct TicksOfRanks {
-  const std::vector<Tick>&useful, &paused;
+// Times in the whole phase.
+struct PhaseTicks {
+  std::vector<Tick> useful, paused;  // one a rank
+  Tick covered = 0;                  // length of all intervals
+  Tick elapsed = 0;                  // T
+  Tick ideal = 0;
   const ThreadStates* states = nullptr;  // null: not known
-  const std::vector<ThreadTicks>& threads;
-  const std::vector<DeviceTicks>& devices;  // all ranks together
+  std::vector<ThreadTicks> threads;      // one a rank, where they are known
+  std::vector<DeviceTicks> devices;      // all ranks together
 };
 
 // The phase without one block of consecutive iterations at a time; of the factors, totals and profiles must be there.
 // Nothing with fewer than three iterations, where ranks differ in how many they run, or where all computation lies in
 // one block.
 std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                                         const FactorOptions& options, const TicksOfRanks& ticks,
+                                         const FactorOptions& options, const PhaseTicks& ticks,
                                          const PhaseFactors& factors);
 
-// Iterations 0 to count·size - 1 in blocks of `size`; what is left over at the end stays in every sample.
-struct Blocks {
-  std::size_t count = 0;
-  std::size_t size = 1;
-};
-
-// At most 20; none for fewer than three iterations.
-Blocks BlocksOf(std::size_t iterations);
+// Iterations 0 to count·size - 1 are in blocks of `size`; what is left over at the end stays in every sample. Returns
+// count and size: at most 20 blocks, none for fewer than three iterations.
+std::pair<std::size_t, std::size_t> BlocksOf(std::size_t iterations);
 
 // The standard error of an estimate from samples that each lack one of the blocks of n iterations:
 // ((n - m) / (m B) Σ (sample - mean)²)^½ with B blocks of m [Efron93, section 11.7; Kunsch89]. Exactly 0 for samples of

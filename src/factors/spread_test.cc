@@ -148,8 +148,8 @@ TEST(Spread, Counters) {
 
 TEST(Spread, Blocks) {
   const auto expect = [](std::size_t iterations, std::size_t count, std::size_t size) {
-    EXPECT_EQ(BlocksOf(iterations).count, count) << iterations;
-    EXPECT_EQ(BlocksOf(iterations).size, size) << iterations;
+    EXPECT_EQ(BlocksOf(iterations).first, count) << iterations;
+    EXPECT_EQ(BlocksOf(iterations).second, size) << iterations;
   };
   expect(2, 0, 1);
   expect(3, 3, 1);

@@ -49,9 +49,9 @@ class Rounding {
 
 class PhaseCheck {
  public:
-  PhaseCheck(const Rows& rows, Diagnostics& diagnostics) : rows_(rows), diagnostics_(diagnostics) {
+  explicit PhaseCheck(Rows rows) : rows_(std::move(rows)) {
     // Row by row, since rows are large and most factors are in none of them.
-    for (const FactorRow* row : rows) {
+    for (const FactorRow* row : rows_) {
       for (std::size_t i = 0; i < kFactorCount; ++i) {
         const std::optional<double>& value = row->values[static_cast<Factor>(i)];
         is_known_[i] |= value.has_value();
@@ -61,7 +61,7 @@ class PhaseCheck {
     }
   }
 
-  void Run() {
+  Diagnostics Run() {
     for (const FactorType& type : AllFactors()) {
       if (!is_known_[Index(type.factor)]) continue;
       CheckShares(type);
@@ -73,6 +73,7 @@ class PhaseCheck {
       CheckLoads(*row);
     }
     CheckComparisons();
+    return std::move(diagnostics_);
   }
 
  private:
@@ -281,8 +282,8 @@ class PhaseCheck {
     return compared;
   }
 
-  const Rows& rows_;
-  Diagnostics& diagnostics_;
+  const Rows rows_;
+  Diagnostics diagnostics_;
   std::array<bool, kFactorCount> is_known_{};
   std::array<Rounding, kFactorCount> rounding_{};
   Rounding time_rounding_;
@@ -290,7 +291,7 @@ class PhaseCheck {
 
 }  // namespace
 
-void CheckPhase(const Rows& rows, Diagnostics& diagnostics) { PhaseCheck(rows, diagnostics).Run(); }
+Diagnostics CheckPhase(const Rows& rows) { return PhaseCheck(rows).Run(); }
 
 void ReplaceFindings(const Diagnostics& diagnostics, std::vector<Finding>& findings) {
   for (const Finding& finding : diagnostics.findings()) {
@@ -301,7 +302,7 @@ void ReplaceFindings(const Diagnostics& diagnostics, std::vector<Finding>& findi
 
 void CheckTable(FactorTable& table) {
   Diagnostics diagnostics;
-  for (const Rows& rows : RowsToComplete(table)) CheckPhase(rows, diagnostics);
+  for (const Rows& rows : RowsToComplete(table)) diagnostics.Merge(CheckPhase(rows));
   ReplaceFindings(diagnostics, table.findings);
 }
 

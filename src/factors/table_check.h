@@ -14,7 +14,7 @@ namespace farscale {
 // Checks the rows of one phase, before anything is derived of them: parents are the product of their parts, factors
 // what totals, run times and loads give, and counts fit each other, as far as rounding lets them. Throws an input error
 // for shares that cannot be.
-void CheckPhase(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics);
+Diagnostics CheckPhase(const std::vector<FactorRow*>& rows);
 
 // The same of all phases of a table that is complete; replaces what was found of it before.
 void CheckTable(FactorTable& table);

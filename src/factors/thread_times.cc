@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "base/parallel.h"
 #include "phases/location_cut.h"
@@ -25,128 +26,107 @@ struct ActivityChange {
   bool in_team;
 };
 
-// Walks through the region and team events of one thread.
-class ActivityReader {
- public:
-  ActivityReader(const std::vector<Region>& regions, const TeamThread& thread)
-      : regions_(regions),
-        timeline_(*thread.timeline),
-        team_events_(*thread.events),
-        is_main_(thread.location.thread == 0) {}
+struct OpenFork {
+  std::size_t depth = 0;  // open regions
+  bool has_begun = false, has_ended = false;
+};
 
-  std::vector<ActivityChange> Read() {
-    Add(timeline_.begin());
-    std::size_t next_team = 0;
-    for (std::size_t i = 0; i <= timeline_.region_events(); ++i) {
-      for (; next_team < team_events_.size() && team_events_[next_team].event <= i; ++next_team) {
-        PassTeam(team_events_[next_team]);
-      }
-      if (i < timeline_.region_events()) PassRegion(timeline_.region_event(i));
+// Calls lie between region events, or around those of functions that are called back.
+std::vector<ActivityChange> WithCalls(std::span<const ActivityChange> changes, const RankTimeline& timeline,
+                                      Activity first) {
+  std::vector<ActivityChange> all;
+  std::size_t next = 0;
+  ActivityChange last{kBefore, first, false};
+  const auto pass = [&](Tick until, bool is_hidden) {
+    for (; next < changes.size() && changes[next].tick <= until; ++next) {
+      last = changes[next];
+      if (!is_hidden && last.tick < until) all.push_back(last);
     }
-    return WithCalls();
-  }
-
- private:
-  struct Fork {
-    std::size_t depth = 0;  // open regions
-    bool has_begun = false, has_ended = false;
   };
-
-  void PassTeam(const TeamEvent& event) {
-    switch (event.kind) {
-      case TeamEvent::Kind::kFork: forks_.push_back({open_.size(), false, false}); break;
-      case TeamEvent::Kind::kBegin:
-        if (!forks_.empty()) forks_.back().has_begun = true;
-        ++teams_;
-        break;
-      case TeamEvent::Kind::kEnd:
-        if (!forks_.empty() && forks_.back().has_begun) forks_.back().has_ended = true;
-        if (teams_ > 0) --teams_;
-        break;
-      case TeamEvent::Kind::kJoin:
-        if (!forks_.empty()) forks_.pop_back();
-        if (is_main_ && forks_.empty()) teams_ = 0;
-        break;
-    }
-    Add(event.tick);
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    pass(timeline.enter(call), false);
+    all.push_back({timeline.enter(call), Activity::kMpi, last.in_team});
+    pass(timeline.leave(call), true);
+    all.push_back({timeline.leave(call), last.activity, last.in_team});
   }
+  pass(kNever, false);
+  return all;
+}
 
-  void PassRegion(const RankTimeline::RegionEvent& event) {
-    if (!event.is_leave) {
-      open_.push_back(event.region);
-    } else if (!open_.empty()) {
-      open_.pop_back();
-    }
-    Add(event.tick);
-  }
-
-  void Add(Tick tick) {
-    const ActivityChange change{tick, Current(), teams_ > 0};
-    if (!changes_.empty() && changes_.back().tick >= tick) changes_.pop_back();
-    changes_.push_back(change);
-  }
-
-  Activity Current() const {
-    const bool is_forking = !forks_.empty() && forks_.back().has_begun == forks_.back().has_ended;
+// Walks through the region and team events of one thread.
+std::vector<ActivityChange> ReadActivities(const std::vector<Region>& regions, const TeamThread& thread) {
+  const RankTimeline& timeline = *thread.timeline;
+  const bool is_main = thread.location.thread == 0;
+  std::vector<std::uint32_t> open;
+  std::vector<OpenFork> forks;
+  std::size_t teams = 0;
+  std::vector<ActivityChange> changes;
+  const auto current = [&] {
+    const bool is_forking = !forks.empty() && forks.back().has_begun == forks.back().has_ended;
     // Regions of its own that the main thread is in between fork and team are work.
-    if (is_forking && open_.size() <= forks_.back().depth) return Activity::kScheduling;
-    const bool is_idle = !is_main_ && teams_ == 0 && forks_.empty();
-    if (open_.empty()) return is_idle ? Activity::kOutside : Activity::kWork;
-    const Region& region = regions_[open_.back()];
+    if (is_forking && open.size() <= forks.back().depth) return Activity::kScheduling;
+    const bool is_idle = !is_main && teams == 0 && forks.empty();
+    if (open.empty()) return is_idle ? Activity::kOutside : Activity::kWork;
+    const Region& region = regions[open.back()];
     if (region.is_pause) return Activity::kNotRunning;
     if (region.is_device_runtime) return Activity::kDevice;
     if (region.team_role == TeamRole::kScheduling) return Activity::kScheduling;
     const bool waits = region.IsTeamBarrier() || region.team_role == TeamRole::kTaskWait;
     if (is_idle && (waits || region.team_role == TeamRole::kParallel)) return Activity::kOutside;
     return waits ? Activity::kBarrier : Activity::kWork;
-  }
-
-  // Calls lie between region events, or around those of functions that are called back.
-  std::vector<ActivityChange> WithCalls() const {
-    std::vector<ActivityChange> all;
-    std::size_t next = 0;
-    ActivityChange last{kBefore, is_main_ ? Activity::kWork : Activity::kOutside, false};
-    const auto pass = [&](Tick until, bool is_hidden) {
-      for (; next < changes_.size() && changes_[next].tick <= until; ++next) {
-        last = changes_[next];
-        if (!is_hidden && last.tick < until) all.push_back(last);
-      }
-    };
-    for (std::size_t call = 0; call < timeline_.calls(); ++call) {
-      pass(timeline_.enter(call), false);
-      all.push_back({timeline_.enter(call), Activity::kMpi, last.in_team});
-      pass(timeline_.leave(call), true);
-      all.push_back({timeline_.leave(call), last.activity, last.in_team});
+  };
+  const auto add = [&](Tick tick) {
+    if (!changes.empty() && changes.back().tick >= tick) changes.pop_back();
+    changes.push_back({tick, current(), teams > 0});
+  };
+  const auto pass_team = [&](const TeamEvent& event) {
+    switch (event.kind) {
+      case TeamEvent::Kind::kFork: forks.push_back({open.size(), false, false}); break;
+      case TeamEvent::Kind::kBegin:
+        if (!forks.empty()) forks.back().has_begun = true;
+        ++teams;
+        break;
+      case TeamEvent::Kind::kEnd:
+        if (!forks.empty() && forks.back().has_begun) forks.back().has_ended = true;
+        if (teams > 0) --teams;
+        break;
+      case TeamEvent::Kind::kJoin:
+        if (!forks.empty()) forks.pop_back();
+        if (is_main && forks.empty()) teams = 0;
+        break;
     }
-    pass(kNever, false);
-    return all;
+    add(event.tick);
+  };
+  add(timeline.begin());
+  auto team_event = thread.events->begin();
+  for (std::size_t i = 0; i <= timeline.region_events(); ++i) {
+    for (; team_event != thread.events->end() && team_event->event <= i; ++team_event) pass_team(*team_event);
+    if (i == timeline.region_events()) break;
+    const RankTimeline::RegionEvent event = timeline.region_event(i);
+    if (!event.is_leave) {
+      open.push_back(event.region);
+    } else if (!open.empty()) {
+      open.pop_back();
+    }
+    add(event.tick);
   }
-
-  const std::vector<Region>& regions_;
-  const RankTimeline& timeline_;
-  const std::vector<TeamEvent>& team_events_;
-  const bool is_main_;
-  std::vector<std::uint32_t> open_;
-  std::vector<Fork> forks_;
-  std::size_t teams_ = 0;
-  std::vector<ActivityChange> changes_;
-};
+  return WithCalls(changes, timeline, is_main ? Activity::kWork : Activity::kOutside);
+}
 
 // Steps through changes at rising ticks.
 class Cursor {
  public:
-  Cursor(const std::vector<ActivityChange>& changes, Activity before) : changes_(changes), current_{0, before, false} {}
+  Cursor(std::span<const ActivityChange> changes, Activity before) : changes_(changes), current_{0, before, false} {}
 
-  Tick next() const { return next_ < changes_.size() ? changes_[next_].tick : kNever; }
+  Tick next() const { return changes_.empty() ? kNever : changes_.front().tick; }
   const ActivityChange& At(Tick tick) {
-    while (next_ < changes_.size() && changes_[next_].tick <= tick) current_ = changes_[next_++];
+    for (; next() <= tick && !changes_.empty(); changes_ = changes_.subspan(1)) current_ = changes_.front();
     return current_;
   }
 
  private:
-  const std::vector<ActivityChange>& changes_;
+  std::span<const ActivityChange> changes_;  // still to come
   ActivityChange current_;
-  std::size_t next_ = 0;
 };
 
 ThreadState StateOfMain(const ActivityChange& own) {
@@ -224,12 +204,12 @@ void ThreadStates::Append(Tick begin, ThreadState state, Segments& segments) {
 
 Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
   const RankTeams teams = PlanTeams(trace, TeamThreadsOfRank(trace, rank));
-  const std::vector<ActivityChange> of_main = ActivityReader(trace.regions, teams.threads.front()).Read();
+  const std::vector<ActivityChange> of_main = ReadActivities(trace.regions, teams.threads.front());
   Segments& main_segments = ranks_[rank].emplace_back();
   Append(kBefore, ThreadState::kUseful, main_segments);
   for (const ActivityChange& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
   for (std::size_t i = 1; i < teams.threads.size(); ++i) {
-    const std::vector<ActivityChange> of_worker = ActivityReader(trace.regions, teams.threads[i]).Read();
+    const std::vector<ActivityChange> of_worker = ReadActivities(trace.regions, teams.threads[i]);
     const std::vector<ActivityChange> expected = TimesOfForks(teams, i);
     Cursor main(of_main, Activity::kWork), own(of_worker, Activity::kOutside), forks(expected, Activity::kOutside);
     Segments& segments = ranks_[rank].emplace_back();
