@@ -58,11 +58,10 @@ using RunLosses = std::pair<double, PathLossesOfRun>;  // with the cores of the 
 // One phase and measure over all runs.
 class LossProjector {
  public:
-  LossProjector(std::vector<RunLosses> runs, const ModelLibrary& library, const ProjectionOptions& options,
-                const PhaseProjection* factors, LossProjection& result)
-      : runs_(std::move(runs)), library_(library), options_(options), factors_(factors), result_(result) {}
+  LossProjector(std::vector<RunLosses> runs, const PhaseProjection* factors, LossProjection result)
+      : runs_(std::move(runs)), factors_(factors), result_(std::move(result)) {}
 
-  void Run() {
+  LossProjection Run(const ModelLibrary& library, const ProjectionOptions& options) {
     std::set<double> cores;
     for (const auto& [of_run, losses] : runs_) cores.insert(of_run);
     result_.fitted_cores.assign(cores.begin(), cores.end());
@@ -72,8 +71,9 @@ class LossProjector {
     }
     ChoosePaths();
     FindOffsets();
-    if (result_.obstacle.empty()) FitPaths();
+    if (result_.obstacle.empty()) FitPaths(library, options);
     Rank();
+    return std::move(result_);
   }
 
  private:
@@ -154,27 +154,27 @@ class LossProjector {
     return efficiencies;
   }
 
-  void FitPaths() {
+  void FitPaths(const ModelLibrary& library, const ProjectionOptions& options) {
     const double largest = result_.fitted_cores.back();
-    std::vector<double> targets = options_.targets.empty() ? DefaultTargets(largest) : options_.targets;
+    std::vector<double> targets = options.targets.empty() ? DefaultTargets(largest) : options.targets;
     std::sort(targets.begin(), targets.end());
     std::vector<double> places = result_.fitted_cores;
     places.insert(places.end(), targets.begin(), targets.end());
     const std::vector<Candidate> candidates =
-        Candidates(options_.models.standard, library_, ModelRole::kLosses, std::nullopt);
+        Candidates(options.models.standard, library, ModelRole::kLosses, std::nullopt);
     const std::vector<DataPoint> kept = Kept();
     // Losses over what is kept: values, and draws, of every target and path with a curve.
     std::vector<std::vector<double>> ratios(targets.size());
     std::vector<std::vector<std::vector<double>>> draws_of_ratios(targets.size());
     std::vector<PathLossProjection*> with_curve;
     for (PathLossProjection& path : result_.paths) {
-      const std::uint64_t seed = SeedFor(options_.seed, path.path);
+      const std::uint64_t seed = SeedFor(options.seed, path.path);
       const Ensemble ensemble =
-          FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options_.models.weighs_alike);
+          FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options.models.weighs_alike);
       if (!ensemble.IsUsable()) continue;
       path.model = ensemble.members.front().model->id;
       path.formula = ensemble.members.front().model->formula.text();
-      const FactorDraws draws(ensemble, library_.intervals(), SeedFor(seed, "draws"));
+      const FactorDraws draws(ensemble, library.intervals(), SeedFor(seed, "draws"));
       for (std::size_t target = 0; target < targets.size(); ++target) {
         ratios[target].push_back(RatioOf(ensemble.ValueAt(targets[target])));
         std::vector<double>& drawn = draws_of_ratios[target].emplace_back(draws.At(targets[target]));
@@ -185,7 +185,7 @@ class LossProjector {
     for (std::size_t target = 0; target < targets.size(); ++target) {
       AddShares(with_curve, ratios[target], draws_of_ratios[target], targets[target]);
     }
-    for (PathLossProjection* path : with_curve) MarkReliability(*path);
+    for (PathLossProjection* path : with_curve) MarkReliability(options.reliability_limits, *path);
     if (with_curve.empty() && !result_.paths.empty()) result_.obstacle = "no model could be fitted to any call path";
   }
 
@@ -254,12 +254,12 @@ class LossProjector {
 
   // A loss of 1 % may be known to half of itself and decides the same. So the level is that of the efficiency without
   // it, 1 - loss. It never gets better from one target to the next.
-  void MarkReliability(PathLossProjection& path) const {
+  void MarkReliability(const ReliabilityLimits& limits, PathLossProjection& path) const {
     const Factor factor = FactorOf(result_.measure);
     Reliability level = Reliability::kReliable;
     for (ProjectedLoss& target : path.targets) {
       const IntervalBounds left80{1 - target.loss80->high, 1 - target.loss80->low};
-      level = std::max(level, LevelOf(factor, 1 - target.loss, left80, options_.reliability_limits));
+      level = std::max(level, LevelOf(factor, 1 - target.loss, left80, limits));
       if (factors_ != nullptr) level = std::max(level, ReliabilityOf(*factors_, factor, target.cores));
       target.reliability = level;
     }
@@ -285,10 +285,8 @@ class LossProjector {
   }
 
   const std::vector<RunLosses> runs_;
-  const ModelLibrary& library_;
-  const ProjectionOptions& options_;
   const PhaseProjection* const factors_;  // null: not projected
-  LossProjection& result_;
+  LossProjection result_;
   double over_net_ = 1;  // losses of paths in the largest run, over these less what others make up for
 };
 
@@ -334,7 +332,8 @@ std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records
     std::ranges::stable_sort(runs, {}, &RunLosses::first);
     const auto own = std::find_if(factors.begin(), factors.end(),
                                   [&](const PhaseProjection& other) { return other.phase == projection.phase; });
-    LossProjector(std::move(runs), library, options, own == factors.end() ? nullptr : &*own, projection).Run();
+    projection =
+        LossProjector(std::move(runs), own == factors.end() ? nullptr : &*own, projection).Run(library, options);
   });
   return projections;
 }

@@ -29,21 +29,16 @@ constexpr int kCurvePointsPerDoubling = 4;  // chosen: curves look smooth
 class PhaseProjector {
  public:
   // `only_targets`: no curves, and nothing that is read off them.
-  PhaseProjector(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
-                 const std::string& series, const PhaseId& phase, bool only_targets)
-      : table_(table),
-        library_(library),
-        options_(options),
-        only_targets_(only_targets),
-        rows_(table.Rows(series, phase)) {
-    result_.series = series;
-    result_.phase = phase;
-  }
+  PhaseProjector(std::vector<FactorRow> rows, bool only_targets)
+      : only_targets_(only_targets), rows_(std::move(rows)) {}
 
-  PhaseProjection Run() {
+  PhaseProjection Run(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
+                      const PhaseKey& key) {
+    result_.series = key.series;
+    result_.phase = key.phase;
     std::set<double> cores;
     for (const FactorRow& row : rows_) {
-      if (options_.train_max && static_cast<double>(row.cores) > *options_.train_max) continue;
+      if (options.train_max && static_cast<double>(row.cores) > *options.train_max) continue;
       fitted_rows_.push_back(row);
       cores.insert(static_cast<double>(row.cores));
     }
@@ -54,26 +49,34 @@ class PhaseProjector {
       return std::move(result_);
     }
     result_.fitted_cores.assign(cores.begin(), cores.end());
-    if (!cores.empty()) MakeGrid();
-    Fit();
+    if (!cores.empty()) MakeGrid(options.targets);
+    fits_.emplace(FitPhase(table, library, options, key, fitted_rows_, places_));
+    result_.factors = std::move(fits_->projections);
+    FindValues();
+    if (cores.size() < 2) {
+      result_.obstacle = cores.empty() ? "no run lies within the training range"
+                                       : "a fit needs runs at two core counts at least, there is one";
+    } else if (fits_->usable.empty()) {
+      result_.obstacle = "no factor could be fitted";
+    }
     if (result_.obstacle.empty()) {
       AddValues();
       AddProducts();
-      AddSpeedup();
+      AddSpeedup(table.reference);
       std::ranges::stable_sort(result_.factors, {}, &FactorProjection::factor);
       if (!only_targets_) FindDominance();
     }
     if (only_targets_) return std::move(result_);
     AddMeasured();
-    result_.reliable_range = FindReliableRange(result_, options_.reliability_limits);
-    if (options_.next_runs && result_.obstacle.empty()) FindNextRuns();
+    result_.reliable_range = FindReliableRange(result_, options.reliability_limits);
+    if (options.next_runs && result_.obstacle.empty()) FindNextRuns();
     return std::move(result_);
   }
 
  private:
   // Values of all usable factors at all places of the grid, place by place in parallel.
   void FindValues() {
-    for (const Factor factor : fits_->usable()) {
+    for (const Factor factor : fits_->usable) {
       std::vector<std::vector<double>>& drawn = drawn_[factor];
       std::vector<double>& values = values_[factor];
       drawn.resize(grid_.size());
@@ -85,22 +88,10 @@ class PhaseProjector {
     }
   }
 
-  void Fit() {
-    fits_.emplace(table_, library_, options_, result_.series, result_.phase, rows_, fitted_rows_, places_);
-    result_.factors = fits_->TakeProjections();
-    FindValues();
-    if (result_.fitted_cores.size() < 2) {
-      result_.obstacle = result_.fitted_cores.empty() ? "no run lies within the training range"
-                                                      : "a fit needs runs at two core counts at least, there is one";
-    } else if (fits_->usable().empty()) {
-      result_.obstacle = "no factor could be fitted";
-    }
-  }
-
-  void MakeGrid() {
+  void MakeGrid(const std::vector<double>& wanted) {
     std::vector<double>&targets = places_.targets, &reach = places_.reach;
     places_.largest = result_.fitted_cores.back();
-    targets = options_.targets.empty() ? DefaultTargets(places_.largest) : options_.targets;
+    targets = wanted.empty() ? DefaultTargets(places_.largest) : wanted;
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
     const double first = std::min(result_.fitted_cores.front(), targets.front());
@@ -127,12 +118,12 @@ class PhaseProjector {
   // Values by curves and by grown runs for a product of fitted factors, where all of these were grown.
   template <typename InUnit>
   void AddPredictors(const std::vector<Factor>& parts, InUnit in_unit, FactorProjection& projection) const {
-    if (!std::ranges::all_of(parts, [&](Factor part) { return fits_->grown().Contains(part); })) return;
+    if (!std::ranges::all_of(parts, [&](Factor part) { return fits_->grown.Contains(part); })) return;
     for (const double cores : places_.targets) {
-      PredictorValues values{cores, 1, 1, fits_->grown().WeightAt(cores)};
+      PredictorValues values{cores, 1, 1, fits_->grown.WeightAt(cores)};
       for (const Factor part : parts) {
         values.curves *= fits_->ByCurvesAt(part, cores);
-        values.grown *= fits_->grown().ValueAt(part, cores);
+        values.grown *= fits_->grown.ValueAt(part, cores);
       }
       values.curves = in_unit(values.curves, cores);
       values.grown = in_unit(values.grown, cores);
@@ -183,13 +174,13 @@ class PhaseProjector {
 
   void AddValues() {
     for (FactorProjection& projection : result_.factors) {
-      if (fits_->EnsembleOf(projection.factor).IsUsable()) Fill(projection, {projection.factor});
+      if (fits_->ensembles.at(projection.factor).IsUsable()) Fill(projection, {projection.factor});
     }
   }
 
   void AddProducts() {
     for (const FactorType& type : AllFactors()) {
-      const std::vector<Factor> parts = PartsOf(type.factor, fits_->usable());
+      const std::vector<Factor> parts = PartsOf(type.factor, fits_->usable);
       if (parts.empty() || (parts.size() == 1 && parts.front() == type.factor)) continue;
       FactorProjection projection;
       projection.factor = type.factor;
@@ -210,7 +201,7 @@ class PhaseProjector {
 
   // Means at the reference, or at the smallest count of a phase that was not run there. Nothing when global efficiency
   // is unknown there, or when cores are not the same number of ranks everywhere.
-  std::optional<SpeedupAnchor> Anchor() const {
+  std::optional<SpeedupAnchor> Anchor(std::optional<std::int64_t> reference) const {
     std::int64_t cores = std::numeric_limits<std::int64_t>::max();
     for (const FactorRow& row : rows_) {
       cores = std::min(cores, row.cores);
@@ -219,7 +210,7 @@ class PhaseProjector {
       if (!compare || !HasSameShare(row, rows_.front())) return std::nullopt;
     }
     for (const FactorRow& row : rows_) {
-      if (row.cores == table_.reference) cores = row.cores;
+      if (row.cores == reference) cores = row.cores;
     }
     SpeedupAnchor sum{0, 0, 0};
     double count = 0;
@@ -233,9 +224,9 @@ class PhaseProjector {
     return SpeedupAnchor{static_cast<double>(cores), sum.global_efficiency / count, sum.speedup / count};
   }
 
-  void AddSpeedup() {
-    const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fits_->usable());
-    const std::optional<SpeedupAnchor> anchor = Anchor();
+  void AddSpeedup(std::optional<std::int64_t> reference) {
+    const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fits_->usable);
+    const std::optional<SpeedupAnchor> anchor = Anchor(reference);
     if (parts.empty() || !anchor) return;
     FactorProjection projection;
     projection.factor = Factor::kSpeedup;
@@ -262,7 +253,7 @@ class PhaseProjector {
   }
 
   void FindDominance() {
-    const std::vector<Factor> losses = LossesAmong(fits_->usable());
+    const std::vector<Factor> losses = LossesAmong(fits_->usable);
     for (const double cores : places_.targets) result_.dominant_at[cores] = DominantAt(losses, cores);
     double before = grid_.front();
     result_.dominance.push_back({before, DominantAt(losses, before)});
@@ -293,7 +284,7 @@ class PhaseProjector {
     for (const Factor whole : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
       if (result_.Find(whole) != nullptr && !result_.Find(whole)->targets.empty()) wholes.push_back(whole);
     }
-    if (wholes.empty()) wholes = {fits_->usable().front()};
+    if (wholes.empty()) wholes = {fits_->usable.front()};
     for (const Factor whole : wholes) {
       const auto target =
           std::upper_bound(places_.targets.begin(), places_.targets.end(), ReliableUpTo(result_, whole));
@@ -307,9 +298,9 @@ class PhaseProjector {
     std::vector<double> draws(kFactorDraws, 1.0);
     double value = 1;
     for (const Factor part : parts) {
-      const std::vector<double> of_part = fits_->DrawsOf(part).At(cores);
+      const std::vector<double> of_part = fits_->draws.at(part).At(cores);
       for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
-      value *= fits_->EnsembleOf(part).ValueAt(cores);
+      value *= fits_->ensembles.at(part).ValueAt(cores);
     }
     PlaceIntervals(draws, {0.8});
     const IntervalBounds bounds = IntervalOf(draws, 0.8, value);
@@ -318,12 +309,12 @@ class PhaseProjector {
 
   // Nothing is suggested beside grown runs, as nobody knows what a run would teach them.
   void FindNextRuns() {
-    if (!fits_->grown().IsEmpty()) return;
+    if (!fits_->grown.IsEmpty()) return;
     const auto aim = AimOfNextRun();
     if (!aim) return;
     const auto [factor, target] = *aim;
     std::vector<const FactorDraws*> parts;
-    for (const Factor part : PartsOf(factor, fits_->usable())) parts.push_back(&fits_->DrawsOf(part));
+    for (const Factor part : PartsOf(factor, fits_->usable)) parts.push_back(&fits_->draws.at(part));
     NextRuns next{factor, target, 0, {}};
     for (const ProjectedValue& value : result_.Find(factor)->targets) {
       if (value.cores == target) next.width = value.interval80->high - value.interval80->low;
@@ -331,9 +322,9 @@ class PhaseProjector {
     std::vector<double> candidates = CandidateRuns(result_.fitted_cores, target);
     std::erase_if(candidates, [&](double cores) { return IsHeldBack(cores); });
     next.choices = RankRuns(parts, candidates, result_.fitted_cores, target);
-    if (fits_->HasLoads()) {
+    if (fits_->loads) {
       // A run is taken to narrow the prediction by loads as much as that by curves, as a share of the width.
-      const double scale = next.width / WidthByCurves(PartsOf(factor, fits_->usable()), target);
+      const double scale = next.width / WidthByCurves(PartsOf(factor, fits_->usable), target);
       for (RunChoice& choice : next.choices) choice.width *= scale;
     }
     result_.next_runs = std::move(next);
@@ -352,16 +343,13 @@ class PhaseProjector {
     }
   }
 
-  const FactorTable& table_;
-  const ModelLibrary& library_;
-  const ProjectionOptions& options_;
   const bool only_targets_;
   const std::vector<FactorRow> rows_;
   PhaseProjection result_;
   std::vector<FactorRow> fitted_rows_;
-  PhaseFits::Places places_;
+  FitPlaces places_;
   std::vector<double> grid_;       // where values are wanted: all over the reach, or at the targets alone
-  std::optional<PhaseFits> fits_;  // set by Fit()
+  std::optional<PhaseFits> fits_;  // set by Run()
   std::map<Factor, std::vector<std::vector<double>>> drawn_;  // every usable factor at each place of the grid
   std::map<Factor, std::vector<double>> values_;              // the same
   std::map<std::vector<Factor>, std::vector<ProjectedValue>> products_;  // keyed by parts, at each place of the grid
@@ -443,7 +431,7 @@ std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLib
   ProgressCount count(progress, keys.size(), "fitting models");
   ParallelFor(keys.size(), [&](std::size_t i) {
     PhaseProjection& projection = projections[i];
-    projection = PhaseProjector(table, library, options, keys[i].series, keys[i].phase, only_targets).Run();
+    projection = PhaseProjector(table.Rows(keys[i]), only_targets).Run(table, library, options, keys[i]);
     if (!only_targets) {
       projection.key_results = FindKeyResults(projection, table, options.levels);
       AddCosts(projection, table);

@@ -57,13 +57,9 @@ SplitValue RatioOf(double scale, double over, const std::vector<double>& overs, 
 
 class Splitter {
  public:
-  Splitter(std::vector<FactorRow> rows, const PhaseKey& key, const FactorTable& table, const ModelLibrary& library,
-           const ProjectionOptions& options, std::int64_t cpus_of_node)
+  Splitter(std::vector<FactorRow> rows, const PhaseKey& key, std::int64_t cpus_of_node)
       : rows_(std::move(rows)),
         key_(key),
-        table_(table),
-        library_(library),
-        options_(options),
         cpus_of_node_(cpus_of_node),
         is_scalable_(std::ranges::all_of(
             rows_, [](const FactorRow& row) { return row.values[Factor::kComputationScalability].value_or(0) > 0; })) {
@@ -73,18 +69,19 @@ class Splitter {
     }
   }
 
-  ThreadSplits Split(std::int64_t cores) {
+  ThreadSplits Split(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
+                     std::int64_t cores) {
     ThreadSplits result;
     result.series = key_.series;
     result.phase = key_.phase;
     result.obstacle = DescribeConfounded(rows_);
     if (result.obstacle.empty()) result.obstacle = ListSplits(cores, result.splits);
-    if (result.obstacle.empty()) result.obstacle = Fit(result.splits);
+    if (result.obstacle.empty()) result.obstacle = Fit(library, options, result.splits);
     if (!result.obstacle.empty()) {
       result.splits.clear();
       return result;
     }
-    AddValues(cores, result);
+    AddValues(table, options.reliability_limits, cores, result);
     AddGain(result);
     return result;
   }
@@ -127,7 +124,8 @@ class Splitter {
   }
 
   // Every part; says which cannot be fitted.
-  std::string Fit(const std::vector<ThreadSplit>& splits) {
+  std::string Fit(const ModelLibrary& library, const ProjectionOptions& options,
+                  const std::vector<ThreadSplit>& splits) {
     std::map<SplitAxis, std::set<double>> counts;
     for (const FactorRow& row : rows_) {
       for (const SplitAxis axis : {SplitAxis::kProcesses, SplitAxis::kThreads, SplitAxis::kCores})
@@ -149,10 +147,10 @@ class Splitter {
     if (is_scalable_) parts.push_back(Factor::kComputationScalability);
     for (const Factor part : parts) {
       const std::vector<Candidate> candidates =
-          Candidates(options_.models.For(key_.phase, part), library_, ModelRole::kSplits, part);
+          Candidates(options.models.For(key_.phase, part), library, ModelRole::kSplits, part);
       const auto& curve =
-          curves_.emplace_back(part, std::make_unique<SeparableFactor>(rows_, part, candidates, library_, reach,
-                                                                       SeedFor(options_.seed, Describe(part).id)));
+          curves_.emplace_back(part, std::make_unique<SeparableFactor>(rows_, part, candidates, library, reach,
+                                                                       SeedFor(options.seed, Describe(part).id)));
       if (!curve.second->is_usable()) return fmt::format("no model fits {}", Describe(part).id);
     }
     return "";
@@ -179,7 +177,8 @@ class Splitter {
     return estimate;
   }
 
-  void AddValues(std::int64_t cores, ThreadSplits& result) const {
+  void AddValues(const FactorTable& table, const ReliabilityLimits& limits, std::int64_t cores,
+                 ThreadSplits& result) const {
     std::vector<Estimate> estimates;
     for (const ThreadSplit& split : result.splits) estimates.push_back(EstimateAt(split.processes, split.threads));
     const auto best = std::ranges::max_element(estimates, {}, &Estimate::global);
@@ -189,22 +188,22 @@ class Splitter {
       const Estimate& own = estimates[i];
       split.limit = own.limit;
       split.efficiency = WithInterval(own.efficiency, own.efficiencies);
-      split.reliability = LevelOf(Factor::kParallelEfficiency, split.efficiency.value, split.efficiency.interval80,
-                                  options_.reliability_limits);
+      split.reliability =
+          LevelOf(Factor::kParallelEfficiency, split.efficiency.value, split.efficiency.interval80, limits);
       if (split.processes_ratio > kFarthestChecked)
         split.reliability = std::max(split.reliability, Reliability::kUncertain);
       split.time = RatioOf(1, best->global, best->globals, own.global, own.globals);
       split.may_be_best = split.time.interval80.low <= 1;
-      if (is_scalable_) AddTimes(own, static_cast<double>(cores), split);
+      if (is_scalable_) AddTimes(table, own, static_cast<double>(cores), split);
     }
   }
 
   // Speedup and seconds, by the means of the runs at the reference.
-  void AddTimes(const Estimate& own, double cores, ThreadSplit& split) const {
+  void AddTimes(const FactorTable& table, const Estimate& own, double cores, ThreadSplit& split) const {
     SpeedupAnchor anchor{0, 0, 0};
     double runs = 0, seconds = 0;
     for (const FactorRow& row : rows_) {
-      if (row.cores != table_.reference || !row.values[Factor::kGlobalEfficiency]) continue;
+      if (row.cores != table.reference || !row.values[Factor::kGlobalEfficiency]) continue;
       anchor.cores = static_cast<double>(row.cores);
       anchor.global_efficiency += *row.values[Factor::kGlobalEfficiency];
       anchor.speedup += row.values[Factor::kSpeedup].value_or(1);
@@ -219,7 +218,7 @@ class Splitter {
     for (double& draw : draws) draw = SpeedupFrom(draw, cores, anchor);
     split.speedup = WithInterval(speedup, std::move(draws));
     if (!(seconds > 0)) return;
-    const double larger = ScalingOf(table_, rows_) == Scaling::kWeak ? 1 : cores / anchor.cores;
+    const double larger = ScalingOf(table, rows_) == Scaling::kWeak ? 1 : cores / anchor.cores;
     const std::vector<double> reference(kFactorDraws, anchor.global_efficiency);
     split.seconds = RatioOf(seconds / runs / larger, anchor.global_efficiency, reference, own.global, own.globals);
   }
@@ -235,9 +234,6 @@ class Splitter {
 
   const std::vector<FactorRow> rows_;
   const PhaseKey key_;
-  const FactorTable& table_;
-  const ModelLibrary& library_;
-  const ProjectionOptions& options_;
   const std::int64_t cpus_of_node_;  // 0: any number
   const bool is_scalable_;           // computation scalability is known of all runs
   std::set<std::int64_t> processes_, threads_;
@@ -252,7 +248,7 @@ std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrar
   for (const PhaseKey& key : table.Keys()) {
     std::vector<FactorRow> rows = HybridRows(table, key, options.train_max);
     if (key.phase.IsGroup() || rows.empty()) continue;
-    result.push_back(Splitter(std::move(rows), key, table, library, options, cpus_of_node).Split(cores));
+    result.push_back(Splitter(std::move(rows), key, cpus_of_node).Split(table, library, options, cores));
   }
   if (!result.empty()) return result;
   throw Error(ErrorKind::kUsage, "--split", "no run of the table says what its threads do",
