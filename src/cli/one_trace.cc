@@ -350,7 +350,7 @@ int WriteTimeline(const TimelineOptions& options, const Common& common) {
     return 0;
   }
   const WaitStates states = FindWaitStates(trace, matching, CollectActivities(trace, cut));
-  WriteOutput(options.output, WriteTraceEvents({trace, cut, states, losses}));
+  WriteOutput(options.output, WriteTraceEvents(trace, cut, states, losses));
   return 0;
 }
 

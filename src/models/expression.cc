@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 #include <system_error>
 
 namespace farscale {
@@ -143,7 +144,7 @@ class ExpressionCompiler {
   }
 
   std::string_view text_;
-  const std::vector<std::string>& variables_;
+  std::span<const std::string> variables_;
   Expression result_;
   std::size_t depth_ = 0, deepest_ = 0;
   std::size_t nesting_ = 0;

@@ -4,12 +4,67 @@
 #include <ceres/tiny_solver.h>
 #include <glog/logging.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace farscale {
 namespace {
+
+// The step of a numeric derivative by a parameter of that value, relative [Press07, 5.7].
+double StepOfDerivative(double value) {
+  constexpr double kStep = 1e-6;
+  static const double smallest = std::sqrt(std::numeric_limits<double>::epsilon());
+  return std::max(smallest, kStep * std::fabs(value));
+}
+
+// Residuals of all points, each times the root of its weight, and their derivatives, numeric because formulas come from
+// files.
+class Residuals {
+ public:
+  Residuals(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
+            const std::vector<double>& weights)
+      : points_(points), roots_(points.size(), 1) {
+    for (const DataPoint& point : points) curves_.emplace_back(model, point.cores, dimension);
+    for (std::size_t i = 0; i < weights.size(); ++i) roots_[i] = std::sqrt(weights[i]);
+  }
+
+  std::size_t count() const { return points_.size(); }
+
+  double At(std::size_t i, const std::vector<double>& parameters) const {
+    return roots_[i] * (points_[i].value - curves_[i](parameters));
+  }
+
+  // For `size` values of the parameters, a column each.
+  void At(std::size_t i, const std::vector<const double*>& columns, std::size_t size, double* results) const {
+    curves_[i].Evaluate(columns, size, results);
+    for (std::size_t k = 0; k < size; ++k) results[k] = roots_[i] * (points_[i].value - results[k]);
+  }
+
+  double DerivativeAt(std::size_t i, std::size_t parameter, std::vector<double>& parameters) const {
+    const double value = parameters[parameter], step = StepOfDerivative(value);
+    parameters[parameter] = value + step;
+    const double up = At(i, parameters);
+    parameters[parameter] = value - step;
+    const double down = At(i, parameters);
+    parameters[parameter] = value;
+    return (up - down) / (2 * step);
+  }
+
+  double CostOf(const std::vector<double>& parameters) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < count(); ++i) sum += At(i, parameters) * At(i, parameters);
+    return std::isfinite(sum) ? sum / 2 : std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  std::span<const DataPoint> points_;
+  std::vector<PlacedModel> curves_;
+  std::vector<double> roots_;  // square roots of the weights
+};
 
 // Minima of least squares in parameters without bounds, by Levenberg and Marquardt's method.
 

@@ -35,7 +35,7 @@ bool HasFullNode(const AllocationPack& pack, double cores) {
 double UsualNodes(const AllocationPack& pack, double cores) { return LargestUsual(cores / *pack.cores_per_node); }
 
 double WholeProcesses(const AllocationTerms& terms, double cores) {
-  const auto threads = static_cast<double>(terms.counts().back().rows.front()->threads);
+  const auto threads = static_cast<double>(terms.counts.back().rows.front()->threads);
   return threads > 1 ? std::floor(cores / threads) * threads : cores;
 }
 
@@ -44,7 +44,7 @@ double UsualCores(const AllocationTerms& terms, const AllocationPack& pack, doub
   if (HasFullNode(pack, cores))
     return WholeProcesses(terms, std::floor(UsualNodes(pack, cores) * *pack.cores_per_node));
   std::int64_t divisor = 0;
-  for (const RunsAt& runs : terms.counts()) divisor = std::gcd(divisor, runs.cores);
+  for (const RunsAt& runs : terms.counts) divisor = std::gcd(divisor, runs.cores);
   const auto odd = static_cast<double>(divisor >> std::countr_zero(static_cast<std::uint64_t>(divisor)));
   return odd * WholeProcesses(terms, LargestUsual(cores / odd));
 }
@@ -70,14 +70,14 @@ Recommendation RecommendMeasured(const AllocationRow& largest, const AllocationR
 // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not. `answer`:
 // where the projected efficiency falls below the required one. `job` comes in as the recommendation of the largest
 // measured run that is efficient enough.
-void RecommendProjected(const AllocationTerms& terms, const AllocationPack& pack, const CountEstimate& answer,
-                        const AllocationRow* next, Recommendation& job) {
+void RecommendProjected(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
+                        const CountEstimate& answer, const AllocationRow* next, Recommendation& job) {
   const double largest = job.cores, reliable = terms.ReliableCores();
   const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > reliable;
   const double limit =
       answer.value.kind == CountBound::Kind::kBelow ? 0 : std::floor(ends ? reliable : answer.value.cores);
   const double cores = UsualCores(terms, pack, limit);
-  const auto value = ReadCurve(*terms.projection(), cores);
+  const auto value = ReadCurve(*terms.projection, cores);
   if (!ends && next == nullptr && limit >= largest) {
     job.reliable_range_ends = false;
     job.limit = limit;
@@ -93,7 +93,7 @@ void RecommendProjected(const AllocationTerms& terms, const AllocationPack& pack
   if (HasFullNode(pack, limit)) job.nodes = UsualNodes(pack, limit);
   job.low = answer.low;
   job.high = answer.high;
-  Fill(ProjectedRow(terms, pack, *value), job);
+  Fill(ProjectedRow(results, terms, pack, *value), job);
   if (!job.low || job.low->kind == CountBound::Kind::kBelow) return;
   const double sure = UsualCores(terms, pack, std::min(job.low->cores, cores));
   if (sure > 0) job.sure = sure;
@@ -103,9 +103,9 @@ void RecommendProjected(const AllocationTerms& terms, const AllocationPack& pack
 std::vector<Disagreement> FindDisagreements(const AllocationTerms& terms,
                                             const std::vector<const AllocationRow*>& measured) {
   std::vector<Disagreement> disagreements;
-  const double required = terms.options().efficiency;
+  const double required = terms.options.efficiency;
   for (const AllocationRow* row : measured) {
-    const auto value = ReadCurve(*terms.projection(), row->cores);
+    const auto value = ReadCurve(*terms.projection, row->cores);
     if (!value) continue;
     const Estimate projected = terms.ProjectedEfficiency(*value);
     if (IsEnough(*projected.value, required) == IsEnough(*row->efficiency.value, required)) continue;
@@ -115,8 +115,8 @@ std::vector<Disagreement> FindDisagreements(const AllocationTerms& terms,
 }
 
 // The job size that an allocation pack recommends [docs/formulas.md, allocation].
-Recommendation Recommend(const AllocationTerms& terms, const AllocationPack& pack) {
-  const double required = terms.options().efficiency;
+Recommendation Recommend(const Results& results, const AllocationTerms& terms, const AllocationPack& pack) {
+  const double required = terms.options.efficiency;
   std::vector<const AllocationRow*> measured;
   const AllocationRow *largest = nullptr, *next = nullptr;  // efficient enough, as the baseline is by definition
   for (const AllocationRow& row : pack.rows) {
@@ -128,10 +128,10 @@ Recommendation Recommend(const AllocationTerms& terms, const AllocationPack& pac
     if (next == nullptr && row->cores > largest->cores) next = row;
   }
   Recommendation job = RecommendMeasured(*largest, next);
-  if (terms.projection() != nullptr) {
-    const CountEstimate answer = LargestCountWith(*terms.phase_projection(), *terms.projection(), required,
+  if (terms.projection != nullptr) {
+    const CountEstimate answer = LargestCountWith(*terms.phase_projection, *terms.projection, required,
                                                   [&](double cores) { return terms.ToEfficiency(cores); });
-    RecommendProjected(terms, pack, answer, next, job);
+    RecommendProjected(results, terms, pack, answer, next, job);
     job.disagreements = FindDisagreements(terms, measured);
     if (job.is_measured && !job.disagreements.empty()) job.projected = answer.value;
   }
@@ -166,21 +166,21 @@ std::optional<double> CoresPerNode(const std::vector<FactorRow>& rows) {
 }
 
 void CountRuns(const AllocationTerms& terms, AllocationPack& pack) {
-  pack.counts = terms.counts().size();
-  for (const RunsAt& runs : terms.counts()) {
+  pack.counts = terms.counts.size();
+  for (const RunsAt& runs : terms.counts) {
     pack.runs += runs.rows.size();
     pack.repeated_counts += runs.rows.size() > 1 ? 1 : 0;
   }
-  pack.noise = terms.noise();
-  pack.cores_per_node = CoresPerNode(terms.rows());
+  pack.noise = terms.noise;
+  pack.cores_per_node = CoresPerNode(terms.rows);
 }
 
-void ChooseIterations(const AllocationTerms& terms, AllocationPack& pack) {
+void ChooseIterations(const Results& results, const AllocationTerms& terms, AllocationPack& pack) {
   const std::optional<double> planned =
-      terms.options().iterations ? terms.options().iterations : terms.results().problem.iterations;
+      terms.options.iterations ? terms.options.iterations : results.problem.iterations;
   pack.are_planned = planned.has_value();
-  pack.iterations = planned.value_or(terms.baseline().rows.front()->iterations);
-  pack.is_of_runs = !planned && pack.iterations == 1 && pack.phase.IsUnnamed() && KnowsTimesOnly(terms.results().table);
+  pack.iterations = planned.value_or(terms.baseline->rows.front()->iterations);
+  pack.is_of_runs = !planned && pack.iterations == 1 && pack.phase.IsUnnamed() && KnowsTimesOnly(results.table);
 }
 
 // Where a row is uncertain and has no number, the low end of the interval.
@@ -193,24 +193,24 @@ double LargestEfficiency(const AllocationPack& pack) {
   return largest;
 }
 
-void AddProjected(const AllocationTerms& terms, AllocationPack& pack) {
-  const FactorProjection* projection = terms.projection();
+void AddProjected(const Results& results, const AllocationTerms& terms, AllocationPack& pack) {
+  const FactorProjection* projection = terms.projection;
   if (projection == nullptr) return;
   pack.reliable = terms.ReliableCores();
-  const auto smallest = static_cast<double>(terms.counts().front().cores),
-             largest = static_cast<double>(terms.counts().back().cores);
-  const double shown = terms.options().up_to.value_or(
+  const auto smallest = static_cast<double>(terms.counts.front().cores),
+             largest = static_cast<double>(terms.counts.back().cores);
+  const double shown = terms.options.up_to.value_or(
       std::min(kShownBeyondReliable * std::max(pack.reliable, largest), kBeyondRuns * largest));
   for (const ProjectedValue& value : projection->targets) {
     pack.largest_target = value.cores;
-    const bool was_run = std::any_of(terms.counts().begin(), terms.counts().end(), [&](const RunsAt& runs) {
+    const bool was_run = std::any_of(terms.counts.begin(), terms.counts.end(), [&](const RunsAt& runs) {
       return static_cast<double>(runs.cores) == value.cores;
     });
-    if (value.cores <= shown && !was_run) pack.rows.push_back(ProjectedRow(terms, pack, value));
+    if (value.cores <= shown && !was_run) pack.rows.push_back(ProjectedRow(results, terms, pack, value));
   }
   for (const ProjectedValue& value : projection->curve) {
     if (value.cores < smallest || value.cores > pack.rows.back().cores) continue;
-    const AllocationRow row = ProjectedRow(terms, pack, value);
+    const AllocationRow row = ProjectedRow(results, terms, pack, value);
     if (row.reliability != Reliability::kUnknown) pack.curve.emplace_back(value.cores, row.speedup);
   }
 }
@@ -218,12 +218,12 @@ void AddProjected(const AllocationTerms& terms, AllocationPack& pack) {
 constexpr std::size_t kCountsAskedFor = 3;  // chosen: what most computing centres ask for
 
 // `pack` is complete but for this.
-MissingInformation FindMissing(const AllocationTerms& terms, const AllocationPack& pack) {
+MissingInformation FindMissing(const Results& results, const AllocationTerms& terms, const AllocationPack& pack) {
   const auto any = [&](auto condition) { return std::ranges::any_of(pack.rows, condition); };
   const bool has_times = any([](const AllocationRow& row) { return row.is_measured && row.iteration.value; });
   const bool is_predicted = any([](const AllocationRow& row) { return !row.is_measured; });
-  const PhaseProjection* projection = FindPhase(terms.results().projections, {terms.series(), terms.phase()});
-  return {.description = terms.results().description.empty(),
+  const PhaseProjection* projection = FindPhase(results.projections, {terms.series, terms.phase});
+  return {.description = results.description.empty(),
           .size = !any([](const AllocationRow& row) { return row.size.has_value(); }),
           .scaling = !pack.scaling,
           .times = !has_times,
@@ -262,17 +262,17 @@ bool IsAboutAllRanks(const std::vector<FactorRow>& rows) {
 
 std::vector<Pair> PairsOf(const AllocationTerms& terms, Scaling scaling) {
   std::vector<std::vector<double>> work;
-  for (const RunsAt& runs : terms.counts()) work.push_back(WorkOf(runs, scaling));
+  for (const RunsAt& runs : terms.counts) work.push_back(WorkOf(runs, scaling));
   const auto repeats = NoiseOfRepeats(work);
   const Noise noise = repeats ? Pool(*repeats, Noise{}) : Noise{};
-  const auto at_baseline = Measure(WorkOf(terms.baseline(), scaling), {}, noise);
+  const auto at_baseline = Measure(WorkOf(*terms.baseline, scaling), {}, noise);
   std::vector<Pair> pairs;
   for (std::size_t i = 0; i < work.size() && at_baseline; ++i) {
-    const RunsAt& runs = terms.counts()[i];
+    const RunsAt& runs = terms.counts[i];
     const auto measured = Measure(work[i], {}, noise);
-    if (!measured || runs.cores == terms.baseline().cores) continue;
+    if (!measured || runs.cores == terms.baseline->cores) continue;
     const auto mean = [](const RunsAt& at) { return Measure(at.Values(Factor::kGlobalEfficiency), {})->value; };
-    const double by_factors = mean(runs) / mean(terms.baseline());
+    const double by_factors = mean(runs) / mean(*terms.baseline);
     const Change change = ChangeBetween(*at_baseline, *measured);
     pairs.push_back({{static_cast<double>(runs.cores), by_factors / change.ratio, by_factors}, change});
   }
@@ -300,12 +300,12 @@ std::string InWords(const std::vector<Pair>& pairs) {
 }
 
 std::vector<ContradictingEfficiency> CheckTimes(const AllocationTerms& terms) {
-  if (!terms.scaling() || !IsAboutAllRanks(terms.rows())) return {};
-  const Scaling scaling = *terms.scaling(), other = scaling == Scaling::kStrong ? Scaling::kWeak : Scaling::kStrong;
+  if (!terms.scaling || !IsAboutAllRanks(terms.rows)) return {};
+  const Scaling scaling = *terms.scaling, other = scaling == Scaling::kStrong ? Scaling::kWeak : Scaling::kStrong;
   const std::vector<Pair> pairs = PairsOf(terms, scaling), different = Different(pairs);
   if (!different.empty() && different.size() == pairs.size() && Different(PairsOf(terms, other)).empty()) {
     throw Error(
-        ErrorKind::kUsage, terms.phase().IsUnnamed() ? "" : "phase '" + terms.phase().Text() + "'",
+        ErrorKind::kUsage, terms.phase.IsUnnamed() ? "" : "phase '" + terms.phase.Text() + "'",
         fmt::format("times and factors contradict each other with {} scaling: efficiency is {}; with {} scaling "
                     "they agree",
                     ToString(scaling), InWords(different), ToString(other)),
@@ -318,9 +318,9 @@ std::vector<ContradictingEfficiency> CheckTimes(const AllocationTerms& terms) {
 
 std::vector<std::pair<double, double>> CheckSizes(const AllocationTerms& terms,
                                                   const std::vector<AllocationRow>& rows) {
-  if (!terms.scaling()) return {};
+  if (!terms.scaling) return {};
   const auto size_of = [&](const AllocationRow& row) {
-    return *terms.scaling() == Scaling::kStrong ? row.size : row.portion;
+    return *terms.scaling == Scaling::kStrong ? row.size : row.portion;
   };
   const auto baseline = std::ranges::find_if(rows, &AllocationRow::is_baseline);
   const std::optional<double> expected = size_of(*baseline);
@@ -337,11 +337,12 @@ std::vector<std::pair<double, double>> CheckSizes(const AllocationTerms& terms,
 // Runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with the
 // scaling. `rows` are those of the pack. Throws a usage error where times and factors agree with the other kind of
 // scaling and not with the one stated, and where the runs of the phase exclude it.
-Contradictions FindContradictions(const AllocationTerms& terms, const std::vector<AllocationRow>& rows) {
-  const FactorTable& table = terms.results().table;
+Contradictions FindContradictions(const Results& results, const AllocationTerms& terms,
+                                  const std::vector<AllocationRow>& rows) {
+  const FactorTable& table = results.table;
   Contradictions found;
   found.doubts = DoubtsOf(table.findings);
-  found.work = CheckScalingOf(table, terms.series(), terms.phase());
+  found.work = CheckScalingOf(table, terms.series, terms.phase);
   const bool is_said = std::ranges::any_of(
       found.doubts, [&](const std::string& doubt) { return doubt.find(found.work) != std::string::npos; });
   if (is_said) found.work.clear();
@@ -379,24 +380,24 @@ PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) 
 }
 
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options) {
-  const AllocationTerms terms(results, options);
+  const AllocationTerms terms = TermsOf(results, options);
   AllocationPack pack;
-  pack.series = terms.series();
-  pack.phase = terms.phase();
+  pack.series = terms.series;
+  pack.phase = terms.phase;
   pack.phase_description = DescriptionOf(results, pack.phase);
-  pack.basis = terms.basis();
-  pack.scaling = terms.scaling();
+  pack.basis = terms.basis;
+  pack.scaling = terms.scaling;
   pack.is_scaling_shown = pack.scaling && !results.table.scaling;
   pack.required = options.efficiency;
   pack.baseline = terms.baseline_cores();
   CountRuns(terms, pack);
-  ChooseIterations(terms, pack);
-  for (const RunsAt& runs : terms.counts()) pack.rows.push_back(MeasuredRow(terms, pack, runs));
-  AddProjected(terms, pack);
-  pack.recommendation = Recommend(terms, pack);
-  pack.superlinear = WhySuperlinear(terms.rows(), LargestEfficiency(pack), terms.baseline().cores);
-  pack.contradictions = FindContradictions(terms, pack.rows);
-  pack.missing = FindMissing(terms, pack);
+  ChooseIterations(results, terms, pack);
+  for (const RunsAt& runs : terms.counts) pack.rows.push_back(MeasuredRow(results, terms, pack, runs));
+  AddProjected(results, terms, pack);
+  pack.recommendation = Recommend(results, terms, pack);
+  pack.superlinear = WhySuperlinear(terms.rows, LargestEfficiency(pack), terms.baseline->cores);
+  pack.contradictions = FindContradictions(results, terms, pack.rows);
+  pack.missing = FindMissing(results, terms, pack);
   return pack;
 }
 

@@ -55,130 +55,133 @@ std::vector<double> RunsAt::Values(Factor factor) const {
   return ValuesOf(*this, [&](const FactorRow& row) { return row.values[factor]; });
 }
 
-AllocationTerms::AllocationTerms(const Results& results, const AllocationOptions& options)
-    : results_(results), options_(options) {
-  ChooseSeries();
-  ChoosePhase();
-  rows_ = results.table.Rows(series_, phase_);
-  counts_ = CountsOf(rows_);
-  scaling_ = ScalingOf(results.table, rows_);
-  ChooseBaseline();
-  ChooseBasis();
-  std::vector<std::vector<double>> repeats;
-  for (const RunsAt& runs : counts_) repeats.push_back(BasisValues(runs));
-  noise_ = NoiseOfRepeats(repeats);
-  ChooseProjection();
-}
+namespace {
 
-void AllocationTerms::ChooseSeries() {
-  const std::vector<std::string> known = results_.table.Series();
+void ChooseSeries(const Results& results, AllocationTerms& terms) {
+  const std::vector<std::string> known = results.table.Series();
   if (known.empty()) throw Error(ErrorKind::kNotEnoughData, "", "the results have no runs");
-  series_ = options_.series.value_or(known.front());
-  if (std::find(known.begin(), known.end(), series_) != known.end()) return;
-  throw Error(ErrorKind::kUsage, "--series", "no series '" + series_ + "' in the results",
+  terms.series = terms.options.series.value_or(known.front());
+  if (std::find(known.begin(), known.end(), terms.series) != known.end()) return;
+  throw Error(ErrorKind::kUsage, "--series", "no series '" + terms.series + "' in the results",
               "there are " + Join(known, ", "));
 }
 
-void AllocationTerms::ChoosePhase() {
-  const std::vector<PhaseId> known = results_.table.Phases(series_);
-  if (options_.group) return ChooseGroup(known);
-  const std::optional<PhaseId> found =
-      options_.phase ? PhaseByText(known, *options_.phase) : MostImportantPhase(results_.table, series_);
-  if (!found) {
-    throw Error(ErrorKind::kUsage, "--phase", "no phase '" + *options_.phase + "' in the results",
-                "there are " + Join(TextsOf(known), ", "));
-  }
-  phase_ = *found;
-}
-
 // A group alone is enough where one phase has it.
-void AllocationTerms::ChooseGroup(const std::vector<PhaseId>& known) {
+void ChooseGroup(const std::vector<PhaseId>& known, AllocationTerms& terms) {
   std::vector<PhaseId> groups, named;
   for (const PhaseId& id : known) {
     if (id.IsGroup()) groups.push_back(id);
-    if (id.group == *options_.group && (!options_.phase || id.name == *options_.phase)) named.push_back(id);
+    if (id.group == *terms.options.group && (!terms.options.phase || id.name == *terms.options.phase))
+      named.push_back(id);
   }
   if (named.size() > 1) {
     throw Error(ErrorKind::kUsage, "--group",
-                fmt::format("there is a group '{}' of {} phases", *options_.group, named.size()),
+                fmt::format("there is a group '{}' of {} phases", *terms.options.group, named.size()),
                 "say which with --phase: " + Join(TextsOf(named), ", "));
   }
   if (named.empty()) {
     throw Error(ErrorKind::kUsage, "--group",
-                fmt::format("no group '{}'{} in the results", *options_.group,
-                            options_.phase ? " of phase '" + *options_.phase + "'" : ""),
+                fmt::format("no group '{}'{} in the results", *terms.options.group,
+                            terms.options.phase ? " of phase '" + *terms.options.phase + "'" : ""),
                 groups.empty() ? "they have no groups of ranks" : "there are " + Join(TextsOf(groups), ", "));
   }
-  phase_ = named.front();
+  terms.phase = named.front();
 }
 
-void AllocationTerms::ChooseBaseline() {
+void ChoosePhase(const Results& results, AllocationTerms& terms) {
+  const std::vector<PhaseId> known = results.table.Phases(terms.series);
+  if (terms.options.group) return ChooseGroup(known, terms);
+  const std::optional<PhaseId> found =
+      terms.options.phase ? PhaseByText(known, *terms.options.phase) : MostImportantPhase(results.table, terms.series);
+  if (!found) {
+    throw Error(ErrorKind::kUsage, "--phase", "no phase '" + *terms.options.phase + "' in the results",
+                "there are " + Join(TextsOf(known), ", "));
+  }
+  terms.phase = *found;
+}
+
+void ChooseBaseline(const std::optional<std::int64_t>& reference, AllocationTerms& terms) {
   std::vector<std::string> known;
   bool has_reference = false;
-  for (const RunsAt& runs : counts_) {
+  for (const RunsAt& runs : terms.counts) {
     known.push_back(std::to_string(runs.cores));
-    has_reference = has_reference || runs.cores == results_.table.reference;
-    if (runs.cores == options_.baseline) baseline_ = &runs;
+    has_reference = has_reference || runs.cores == reference;
+    if (runs.cores == terms.options.baseline) terms.baseline = &runs;
   }
-  if (options_.baseline && baseline_ == nullptr) {
-    throw Error(ErrorKind::kUsage, "--baseline", fmt::format("there is no run on {} cores", *options_.baseline),
+  if (terms.options.baseline && terms.baseline == nullptr) {
+    throw Error(ErrorKind::kUsage, "--baseline", fmt::format("there is no run on {} cores", *terms.options.baseline),
                 "runs are on " + Join(known, ", ") + " cores");
   }
-  for (const RunsAt& runs : counts_) {
-    if (baseline_ == nullptr && (!has_reference || runs.cores == results_.table.reference)) baseline_ = &runs;
+  for (const RunsAt& runs : terms.counts) {
+    if (terms.baseline == nullptr && (!has_reference || runs.cores == reference)) terms.baseline = &runs;
   }
 }
 
-void AllocationTerms::ChooseBasis() {
-  if (!baseline_->Seconds().empty() && scaling_) {
-    basis_ = EfficiencyBasis::kTimes;
+void ChooseBasis(AllocationTerms& terms) {
+  if (!terms.baseline->Seconds().empty() && terms.scaling) {
+    terms.basis = EfficiencyBasis::kTimes;
     return;
   }
   for (const EfficiencyBasis basis :
        {EfficiencyBasis::kGlobalEfficiency, EfficiencyBasis::kSpeedup, EfficiencyBasis::kParallelEfficiency}) {
-    basis_ = basis;
-    if (!BasisValues(*baseline_).empty()) return;
+    terms.basis = basis;
+    if (!terms.BasisValues(*terms.baseline).empty()) return;
   }
-  throw Error(ErrorKind::kNotEnoughData, phase_.IsUnnamed() ? "" : "phase '" + phase_.Text() + "'",
-              fmt::format("neither times nor an efficiency are known on {} cores", baseline_->cores),
+  throw Error(ErrorKind::kNotEnoughData, terms.phase.IsUnnamed() ? "" : "phase '" + terms.phase.Text() + "'",
+              fmt::format("neither times nor an efficiency are known on {} cores", terms.baseline->cores),
               "a scaling table needs the column runtime, globalEfficiency, speedup or parallelEfficiency");
 }
 
-void AllocationTerms::ChooseProjection() {
-  phase_projection_ = ProjectionOf(results_, series_, phase_);
-  if (phase_projection_ == nullptr) return;
-  const Factor factor = basis_ == EfficiencyBasis::kTimes ? Factor::kSpeedup : *FactorOf(basis_);
-  const FactorProjection* found = phase_projection_->Find(factor);
-  const auto at_baseline = MeasuredOf(baseline_->Values(factor));
+void ChooseProjection(const Results& results, AllocationTerms& terms) {
+  terms.phase_projection = ProjectionOf(results, terms.series, terms.phase);
+  if (terms.phase_projection == nullptr) return;
+  const Factor factor = terms.basis == EfficiencyBasis::kTimes ? Factor::kSpeedup : *FactorOf(terms.basis);
+  const FactorProjection* found = terms.phase_projection->Find(factor);
+  const auto at_baseline = terms.MeasuredOf(terms.baseline->Values(factor));
   if (found == nullptr || found->curve.empty() || !at_baseline) return;
-  projection_ = found;
-  projected_baseline_ = at_baseline->value;
+  terms.projection = found;
+  terms.projected_baseline = at_baseline->value;
+}
+
+}  // namespace
+
+AllocationTerms TermsOf(const Results& results, const AllocationOptions& options) {
+  AllocationTerms terms;
+  terms.options = options;
+  ChooseSeries(results, terms);
+  ChoosePhase(results, terms);
+  terms.rows = results.table.Rows(terms.series, terms.phase);
+  terms.counts = CountsOf(terms.rows);
+  terms.scaling = ScalingOf(results.table, terms.rows);
+  ChooseBaseline(results.table.reference, terms);
+  ChooseBasis(terms);
+  std::vector<std::vector<double>> repeats;
+  for (const RunsAt& runs : terms.counts) repeats.push_back(terms.BasisValues(runs));
+  terms.noise = NoiseOfRepeats(repeats);
+  ChooseProjection(results, terms);
+  return terms;
 }
 
 // The value that repeats vary in, and that efficiency is made from.
 std::vector<double> AllocationTerms::BasisValues(const RunsAt& runs) const {
-  return basis_ == EfficiencyBasis::kTimes ? runs.Seconds() : runs.Values(*FactorOf(basis_));
+  return basis == EfficiencyBasis::kTimes ? runs.Seconds() : runs.Values(*FactorOf(basis));
 }
 
 // Mean of the repeats. Without any repeat nothing is known of how runs vary, so there is no interval.
 std::optional<Measurement> AllocationTerms::MeasuredOf(const std::vector<double>& values) const {
-  return Measure(values, {}, noise_.value_or(Noise{}));
-}
-
-// E from the times or factors at a count and at the baseline. Times fall where efficiency rises.
-double AllocationTerms::EfficiencyAt(double value, double at_baseline, double cores) const {
-  switch (basis_) {
-    case EfficiencyBasis::kTimes: return EfficiencyOfTimes(*scaling_, baseline_cores(), at_baseline, cores, value);
-    case EfficiencyBasis::kSpeedup: return value / at_baseline * baseline_cores() / cores;
-    default: return value / at_baseline;
-  }
+  return Measure(values, {}, noise.value_or(Noise{}));
 }
 
 Estimate AllocationTerms::MeasuredEfficiency(const RunsAt& runs) const {
-  const auto measured = MeasuredOf(BasisValues(runs)), at_baseline = MeasuredOf(BasisValues(*baseline_));
+  const auto measured = MeasuredOf(BasisValues(runs)), at_baseline = MeasuredOf(BasisValues(*baseline));
   if (!measured) return {};
-  Estimate estimate{EfficiencyAt(measured->value, at_baseline->value, static_cast<double>(runs.cores)), std::nullopt};
-  if (!noise_ || &runs == baseline_) return estimate;
+  const auto cores = static_cast<double>(runs.cores);
+  Estimate estimate{measured->value / at_baseline->value, std::nullopt};
+  if (basis == EfficiencyBasis::kSpeedup) estimate.value = *estimate.value * baseline_cores() / cores;
+  if (basis == EfficiencyBasis::kTimes) {  // times fall where efficiency rises
+    estimate.value = EfficiencyOfTimes(*scaling, baseline_cores(), at_baseline->value, cores, measured->value);
+  }
+  if (!noise || &runs == baseline) return estimate;
   const Change change = ChangeBetween(*at_baseline, *measured);
   const double reach = change.High(0.8) / change.ratio;
   estimate.interval80 = OpenBounds{*estimate.value / reach, *estimate.value * reach};
@@ -189,25 +192,25 @@ Estimate AllocationTerms::MeasuredSeconds(const RunsAt& runs) const {
   const auto measured = MeasuredOf(runs.Seconds());
   if (!measured) return {};
   Estimate estimate{measured->value, std::nullopt};
-  if (!noise_) return estimate;
+  if (!noise) return estimate;
   const double reach = std::exp(StudentQuantile(0.8, measured->freedom) * measured->error);
   estimate.interval80 = OpenBounds{measured->value / reach, measured->value * reach};
   return estimate;
 }
 
 double AllocationTerms::ReliableCores() const {
-  if (projection_ == nullptr) return 0;
-  return std::min(ReliableUpTo(*phase_projection_, projection_->factor), projection_->curve.back().cores);
+  if (projection == nullptr) return 0;
+  return std::min(ReliableUpTo(*phase_projection, projection->factor), projection->curve.back().cores);
 }
 
 Reliability AllocationTerms::ReliabilityAt(double cores) const {
-  if (projection_ == nullptr || cores > projection_->curve.back().cores) return Reliability::kUnknown;
-  return ReliabilityOf(*phase_projection_, projection_->factor, cores);
+  if (projection == nullptr || cores > projection->curve.back().cores) return Reliability::kUnknown;
+  return ReliabilityOf(*phase_projection, projection->factor, cores);
 }
 
 double AllocationTerms::ToEfficiency(double cores) const {
-  const bool is_speedup = basis_ == EfficiencyBasis::kTimes || basis_ == EfficiencyBasis::kSpeedup;
-  return (is_speedup ? baseline_cores() / cores : 1) / projected_baseline_;
+  const bool is_speedup = basis == EfficiencyBasis::kTimes || basis == EfficiencyBasis::kSpeedup;
+  return (is_speedup ? baseline_cores() / cores : 1) / projected_baseline;
 }
 
 Estimate AllocationTerms::ProjectedEfficiency(const ProjectedValue& value) const {
@@ -218,9 +221,9 @@ Estimate AllocationTerms::ProjectedEfficiency(const ProjectedValue& value) const
 }
 
 std::optional<double> AllocationTerms::SecondsAt(double efficiency, double cores) const {
-  const auto at_baseline = MeasuredOf(baseline_->Seconds());
-  if (!at_baseline || !scaling_) return std::nullopt;
-  return at_baseline->value / efficiency * (*scaling_ == Scaling::kStrong ? baseline_cores() / cores : 1);
+  const auto at_baseline = MeasuredOf(baseline->Seconds());
+  if (!at_baseline || !scaling) return std::nullopt;
+  return at_baseline->value / efficiency * (*scaling == Scaling::kStrong ? baseline_cores() / cores : 1);
 }
 
 namespace {
@@ -234,16 +237,16 @@ Estimate Scaled(const Estimate& estimate, double by) {
   return scaled;
 }
 
-AllocationRow RowAt(const AllocationTerms& terms, double cores, const FactorRow& like) {
+AllocationRow RowAt(const Results& results, const AllocationTerms& terms, double cores, const FactorRow& like) {
   AllocationRow row;
   row.cores = cores;
   row.processes = cores / static_cast<double>(like.threads);
   row.is_baseline = cores == terms.baseline_cores();
   row.ideal = cores / terms.baseline_cores();
-  const ProblemCase& problem = terms.results().problem;
+  const ProblemCase& problem = results.problem;
   if (problem.size) row.size = problem.size;
   if (problem.size_per_process) row.size = *problem.size_per_process * row.processes;
-  for (const RunRecord& run : terms.results().runs) {
+  for (const RunRecord& run : results.runs) {
     if (static_cast<double>(run.cores) == cores && run.size) row.size = run.size;
   }
   if (row.size) row.portion = *row.size / row.processes;
@@ -257,8 +260,9 @@ void FillCosts(AllocationRow& row, const AllocationPack& pack) {
 
 }  // namespace
 
-AllocationRow MeasuredRow(const AllocationTerms& terms, const AllocationPack& pack, const RunsAt& runs) {
-  AllocationRow row = RowAt(terms, static_cast<double>(runs.cores), *runs.rows.front());
+AllocationRow MeasuredRow(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
+                          const RunsAt& runs) {
+  AllocationRow row = RowAt(results, terms, static_cast<double>(runs.cores), *runs.rows.front());
   row.runs = runs.rows.size();
   if (runs.rows.front()->nodes) row.nodes = static_cast<double>(*runs.rows.front()->nodes);
   row.iteration = terms.MeasuredSeconds(runs);
@@ -268,8 +272,9 @@ AllocationRow MeasuredRow(const AllocationTerms& terms, const AllocationPack& pa
   return row;
 }
 
-AllocationRow ProjectedRow(const AllocationTerms& terms, const AllocationPack& pack, const ProjectedValue& value) {
-  AllocationRow row = RowAt(terms, value.cores, *terms.counts().back().rows.front());
+AllocationRow ProjectedRow(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
+                           const ProjectedValue& value) {
+  AllocationRow row = RowAt(results, terms, value.cores, *terms.counts.back().rows.front());
   row.is_measured = false;
   row.reliability = terms.ReliabilityAt(value.cores);
   if (pack.cores_per_node) row.nodes = std::ceil(row.cores / *pack.cores_per_node - 1e-9);

@@ -22,16 +22,12 @@ namespace {
 using RowReading = std::function<std::optional<double>(const FactorRow&)>;
 
 // A quantity of the runs at one core count, with its errors where known.
-struct RunValues {
-  std::vector<double> values;
-  std::vector<std::optional<double>> errors;
-};
+using RunValues = std::pair<std::vector<double>, std::vector<std::optional<double>>>;
 
 // One side of a phase: its rows in the terms that are compared, and what the projection must be multiplied by to be in
 // them too.
 struct ComparedSide {
-  const Results& results;
-  const PhaseKey key;
+  PhaseKey key;
   std::vector<FactorRow> rows{};
   std::optional<Scaling> scaling{};  // as the results say, else as times and speedups show
   bool is_scaling_shown = false;     // the latter
@@ -72,20 +68,20 @@ RunValues ComparedSide::ValuesAt(std::int64_t cores, const RowReading& value, co
     if (row.cores != cores) continue;
     const std::optional<double> one = value(row);
     if (!one) return {};
-    found.values.push_back(*one);
-    found.errors.push_back(error(row));
+    found.first.push_back(*one);
+    found.second.push_back(error(row));
   }
   return found;
 }
 
 std::optional<double> ComparedSide::AtReference(const RowReading& value) const {
   const RowReading none = [](const FactorRow&) { return std::optional<double>(); };
-  const auto measured = Measure(ValuesAt(reference, value, none).values, {});
+  const auto measured = Measure(ValuesAt(reference, value, none).first, {});
   return measured ? std::optional(measured->value) : std::nullopt;
 }
 
 ComparedSide SideOf(const Results& results, const PhaseKey& key) {
-  ComparedSide side{results, key};
+  ComparedSide side{key};
   side.rows = results.table.Rows(key);
   side.scaling = ScalingOf(results.table, side.rows);
   side.is_scaling_shown = side.scaling && (!results.table.scaling || results.table.scaling_source == kShownByTimes);
@@ -98,8 +94,7 @@ ComparedSide SideOf(const Results& results, const PhaseKey& key) {
 }
 
 // Puts a side in terms of another run; false where the rows do not know enough.
-bool Refer(std::int64_t cores, ComparedSide& side) {
-  FactorTable table = side.results.table;
+bool Refer(std::int64_t cores, FactorTable table, ComparedSide& side) {
   std::erase_if(table.rows, [&](const FactorRow& row) { return row.Key() != side.key; });
   try {
     ChangeTerms(table, std::nullopt, cores);
@@ -118,7 +113,7 @@ bool Refer(std::int64_t cores, ComparedSide& side) {
   return true;
 }
 
-void AgreeOnReference(ComparedSides& sides) {
+void AgreeOnReference(const FactorTable& before, const FactorTable& after, ComparedSides& sides) {
   const std::int64_t was_before = sides.before.reference, was_after = sides.after.reference;
   sides.compares = was_before == was_after;
   if (sides.compares) {
@@ -130,7 +125,7 @@ void AgreeOnReference(ComparedSides& sides) {
   const std::set<std::int64_t> others = sides.after.Counts();
   for (const std::int64_t cores : sides.before.Counts()) {
     if (!others.contains(cores)) continue;
-    if (!Refer(cores, sides.before) || !Refer(cores, sides.after)) break;
+    if (!Refer(cores, before, sides.before) || !Refer(cores, after, sides.after)) break;
     sides.compares = true;
     sides.terms.reference = static_cast<double>(cores);
     return;
@@ -160,9 +155,10 @@ std::vector<Factor> OnlyOf(const ComparedSide& side, const ComparedSide& other) 
 }
 
 // Where the references differ, both sides are put in terms of the smallest common core count, if they know enough.
-ComparedSides AgreeOnTerms(ComparedSide before, ComparedSide after) {
-  ComparedSides sides{std::move(before), std::move(after)};
-  AgreeOnReference(sides);
+ComparedSides AgreeOnTerms(const Results& before, const PhaseKey& key_before, const Results& after,
+                           const PhaseKey& key_after) {
+  ComparedSides sides{SideOf(before, key_before), SideOf(after, key_after)};
+  AgreeOnReference(before.table, after.table, sides);
   AgreeOnScaling(sides);
   sides.terms.first_only = OnlyOf(sides.before, sides.after);
   sides.terms.second_only = OnlyOf(sides.after, sides.before);
@@ -195,8 +191,8 @@ Measurement WithReference(Measurement measured, const ComparedSide& side, Factor
   const RowReading value = [&](const FactorRow& row) { return row.values[factor]; };
   const RowReading error = [&](const FactorRow& row) { return row.standard_errors[factor]; };
   if (!Describe(factor).ComparesWithReference() || cores == side.reference) return measured;
-  const RunValues at = side.ValuesAt(side.reference, value, error);
-  if (const auto reference = Measure(at.values, at.errors, noise)) {
+  const auto [values, errors] = side.ValuesAt(side.reference, value, error);
+  if (const auto reference = Measure(values, errors, noise)) {
     measured.error = std::hypot(measured.error, reference->error);
   }
   return measured;
@@ -207,7 +203,7 @@ std::optional<Noise> NoiseBetweenRepeats(const ComparedSides& sides, const RowRe
   const RowReading none = [](const FactorRow&) { return std::optional<double>(); };
   for (const ComparedSide* side : {&sides.before, &sides.after}) {
     for (const std::int64_t cores : side->Counts()) {
-      repeats.push_back(side->ValuesAt(cores, value, none).values);
+      repeats.push_back(side->ValuesAt(cores, value, none).first);
     }
   }
   return NoiseOfRepeats(repeats);
@@ -224,8 +220,8 @@ ComparedNumber CompareNumber(const ComparedSides& sides, std::int64_t cores, std
   const std::optional<Noise> repeats = NoiseBetweenRepeats(sides, value);
   const Noise noise = repeats ? Pool(*repeats, Noise{}) : Noise{};
   const auto measure = [&](const ComparedSide& side) {
-    const RunValues at = side.ValuesAt(cores, value, error);
-    std::optional<Measurement> one = Measure(at.values, at.errors, noise);
+    const auto [values, errors] = side.ValuesAt(cores, value, error);
+    std::optional<Measurement> one = Measure(values, errors, noise);
     if (one && factor) one = WithReference(*one, side, *factor, cores, noise);
     return one;
   };
@@ -495,7 +491,7 @@ ComparedResults CompareResults(const Results& before, const Results& after, cons
   ComparedResults compared{name_before, name_after, {}, {}, {}, before.table.findings, after.table.findings};
   const auto matches = Match(before, after);
   for (const auto& [a, b] : matches) {
-    compared.phases.push_back(ComparePhase(AgreeOnTerms(SideOf(before, a), SideOf(after, b)), targets));
+    compared.phases.push_back(ComparePhase(AgreeOnTerms(before, a, after, b), targets));
   }
   compared.only_before = Unmatched(before.table, matches, false);
   compared.only_after = Unmatched(after.table, matches, true);

@@ -13,7 +13,7 @@ namespace farscale {
 // quotes, fields stand between blanks. The apostrophe that CsvField puts before formulas is taken away.
 class CsvReader {
  public:
-  // `file`: its name in errors. Both must outlive the reader.
+  // `text` must outlive the reader; `file`: its name in errors.
   CsvReader(std::string_view text, const std::string& file);
 
   // The fields of the next record, without blanks around them; false at the end of the text. Throws an input error
@@ -33,7 +33,7 @@ class CsvReader {
   void ReadQuoted(std::string_view first_line, std::vector<std::string>& fields);
 
   std::string_view rest_;
-  const std::string& file_;
+  const std::string file_;
   std::size_t line_ = 0, lines_ = 0;  // where the record at hand begins; handed out
   bool has_begun_ = false;
   bool has_blanks_ = false;  // between fields, in place of commas

@@ -21,42 +21,32 @@
 namespace farscale {
 namespace {
 
-// An archive of files in the format of POSIX.1-1988 (ustar).
-class Tar {
- public:
-  void Add(const std::string& name, const std::string& content) {
-    std::array<char, kBlock> header{};
-    const auto put = [&](std::size_t at, const std::string& text) {
-      std::memcpy(header.data() + at, text.data(), text.size());
-    };
-    put(0, name);
-    put(100, "0000644");
-    put(108, "0000000");
-    put(116, "0000000");
-    put(124, fmt::format("{:011o}", content.size()));
-    put(136, "00000000000");
-    put(148, "        ");  // the checksum counts as blanks
-    header[156] = '0';
-    put(257, std::string("ustar\0"
-                         "00",
-                         8));
-    unsigned sum = 0;
-    for (const char c : header) sum += static_cast<unsigned char>(c);
-    put(148, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
-    bytes_.append(header.data(), kBlock);
-    bytes_ += content;
-    bytes_.append((kBlock - content.size() % kBlock) % kBlock, '\0');
-  }
+constexpr std::size_t kTarBlock = 512;
 
-  std::string Finish() {
-    bytes_.append(2 * kBlock, '\0');
-    return std::move(bytes_);
-  }
-
- private:
-  static constexpr std::size_t kBlock = 512;
-  std::string bytes_;
-};
+// Adds a file to an archive in the format of POSIX.1-1988 (ustar), which ends with two blocks of zeros.
+void AddToTar(const std::string& name, const std::string& content, std::string& tar) {
+  std::array<char, kTarBlock> header{};
+  const auto put = [&](std::size_t at, const std::string& text) {
+    std::memcpy(header.data() + at, text.data(), text.size());
+  };
+  put(0, name);
+  put(100, "0000644");
+  put(108, "0000000");
+  put(116, "0000000");
+  put(124, fmt::format("{:011o}", content.size()));
+  put(136, "00000000000");
+  put(148, "        ");  // the checksum counts as blanks
+  header[156] = '0';
+  put(257, std::string("ustar\0"
+                       "00",
+                       8));
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  put(148, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
+  tar.append(header.data(), kTarBlock);
+  tar += content;
+  tar.append((kTarBlock - content.size() % kTarBlock) % kTarBlock, '\0');
+}
 
 // Raw bytes of a number as this machine stores it; files say in which order that is.
 template <typename Number>
@@ -101,249 +91,246 @@ const KindNames* NamesOfKind(WaitKind kind) {
   return found == std::end(kKindNames) ? nullptr : found;
 }
 
-class CubeWriter {
- public:
-  CubeWriter(const Trace& trace, const Diagnosis& diagnosis) : trace_(trace), diagnosis_(diagnosis) {
-    OrderPaths();
-    DefineMetrics();
-  }
+// Call paths in the order of their tree, a path before those below it. The root is the time outside of all regions;
+// what lies outside of the phase is below it, too.
+struct CallTree {
+  std::vector<std::vector<PathId>> children;
+  std::vector<PathId> order;
+  std::map<PathId, std::size_t> number;        // in it
+  std::map<PathId, std::string> names;         // of their regions
+  std::map<std::string, std::size_t> regions;  // name -> index
+};
 
-  std::string Write() {
-    Tar tar;
-    for (std::size_t metric = 0; metric < metrics_.size(); ++metric) {
-      std::string index, data;
-      WriteValues(metric, index, data);
-      tar.Add(fmt::format("{}.index", metric), index);
-      tar.Add(fmt::format("{}.data", metric), data);
-    }
-    tar.Add("anchor.xml", Anchor());
-    return tar.Finish();
+CallTree TreeOf(const Trace& trace, const Diagnosis& diagnosis) {
+  CallTree tree;
+  tree.children.resize(diagnosis.paths.size());
+  for (PathId path = 1; path < diagnosis.paths.size(); ++path)
+    tree.children[path < kSpecialPaths ? kOutsideRegions : diagnosis.paths.parent(path)].push_back(path);
+  std::vector<PathId> stack = {kOutsideRegions};
+  while (!stack.empty()) {
+    const PathId path = stack.back();
+    stack.pop_back();
+    tree.number[path] = tree.order.size();
+    tree.order.push_back(path);
+    stack.insert(stack.end(), tree.children[path].rbegin(), tree.children[path].rend());
   }
-
- private:
-  // Numbers of call paths in the order of their tree, a path before those below it. The root is the time outside of all
-  // regions; what lies outside of the phase is below it, too.
-  void OrderPaths() {
-    children_.resize(diagnosis_.paths.size());
-    for (PathId path = 1; path < diagnosis_.paths.size(); ++path)
-      children_[path < kSpecialPaths ? kOutsideRegions : diagnosis_.paths.parent(path)].push_back(path);
-    std::vector<PathId> stack = {kOutsideRegions};
-    while (!stack.empty()) {
-      const PathId path = stack.back();
-      stack.pop_back();
-      number_[path] = order_.size();
-      order_.push_back(path);
-      stack.insert(stack.end(), children_[path].rbegin(), children_[path].rend());
-    }
-    for (const PathId path : order_) regions_.emplace(RegionOf(path), regions_.size());
+  const std::string program = trace.program.empty() ? "program" : trace.program;
+  for (const PathId path : tree.order) {
+    tree.names[path] = path == kOutsideRegions ? program : std::string(diagnosis.paths.region_name(path));
+    tree.regions.emplace(tree.names[path], tree.regions.size());
   }
+  return tree;
+}
 
-  std::string RegionOf(PathId path) const {
-    return path == kOutsideRegions ? (trace_.program.empty() ? "program" : trace_.program)
-                                   : diagnosis_.paths.region_name(path);
+std::size_t Define(Metric metric, std::optional<std::size_t> parent, std::vector<Metric>& metrics) {
+  metric.parent = parent.value_or(metrics.size());
+  metrics.push_back(std::move(metric));
+  return metrics.size() - 1;
+}
+
+template <typename Value>
+bool Occurs(const Diagnosis& diagnosis, Value value) {
+  return std::ranges::any_of(diagnosis.totals, [&](const PathLosses& losses) { return value(losses) > 0; });
+}
+
+// Its waiting part is not known.
+void DefineInputOutput(std::size_t parent, const Diagnosis& diagnosis, std::vector<Metric>& metrics) {
+  const auto individual = [](const PathLosses& losses) { return losses.individual_io; };
+  const auto collective = [](const PathLosses& losses) { return losses.collective_io; };
+  const auto both = [](const PathLosses& losses) { return losses.individual_io + losses.collective_io; };
+  if (!Occurs(diagnosis, both)) return;
+  const std::size_t all = Define({"mpi_io", "MPI file I/O", "Calls on files", 0, both}, parent, metrics);
+  if (Occurs(diagnosis, individual))
+    Define({"mpi_io_individual", "Individual", "Calls on files by one rank alone", 0, individual}, all, metrics);
+  if (Occurs(diagnosis, collective))
+    Define({"mpi_io_collective", "Collective", "Calls on files by all ranks of a file", 0, collective}, all, metrics);
+}
+
+void DefineWait(const WaitKindName& kind, std::size_t parent, const Diagnosis& diagnosis,
+                std::vector<Metric>& metrics) {
+  const auto k = static_cast<std::size_t>(kind.kind);
+  const KindNames* names = NamesOfKind(kind.kind);
+  const std::string id = names != nullptr ? names->wait : "farscale_" + std::string(kind.id);
+  const std::size_t defined = Define({id, std::string(kind.name), "Waiting of this kind", 0,
+                                      [k](const PathLosses& losses) { return losses.waiting[k]; }},
+                                     parent, metrics);
+  const auto late_complete = [](const PathLosses& losses) { return losses.late_complete; };
+  if (kind.kind == WaitKind::kEarlyWait && Occurs(diagnosis, late_complete)) {
+    Define({"mpi_rma_late_complete", "Late complete", "After the last one-sided operation of the late rank", 0,
+            late_complete},
+           defined, metrics);
   }
+  if (kind.kind != WaitKind::kLateSender) return;
+  const std::size_t wrong = Define({"mpi_latesender_wo", "Messages in wrong order",
+                                    "Late senders that another order of receiving would have avoided", 0,
+                                    [](const PathLosses& losses) { return losses.wrong_order; }},
+                                   defined, metrics);
+  Define({"mpi_lswo_same", "From the same source", "The same for messages of one rank", 0,
+          [](const PathLosses& losses) { return losses.wrong_order_same; }},
+         wrong, metrics);
+}
 
-  std::size_t Define(Metric metric, std::optional<std::size_t> parent) {
-    metric.parent = parent.value_or(metrics_.size());
-    metrics_.push_back(std::move(metric));
-    return metrics_.size() - 1;
-  }
+void DefineDelay(const WaitKindName& kind, std::size_t parent, const Diagnosis& diagnosis,
+                 std::vector<Metric>& metrics) {
+  const auto k = static_cast<std::size_t>(kind.kind);
+  const auto both = [k](const PathLosses& losses) { return losses.short_term[k] + losses.long_term[k]; };
+  if (!Occurs(diagnosis, both)) return;
+  const KindNames* names = NamesOfKind(kind.kind);
+  const bool has_name = names != nullptr && *names->delay != 0;
+  const std::string id = has_name ? names->delay : "farscale_delay_" + std::string(kind.id);
+  const std::size_t aggregate = Define(
+      {id + "_aggregate", std::string(kind.name), "Waits of this kind that it caused", 0, both}, parent, metrics);
+  Define({id, "Short-term", "Waits that it caused itself", 0,
+          [k](const PathLosses& losses) { return losses.short_term[k]; }},
+         aggregate, metrics);
+  Define({id + "_longterm", "Long-term", "Waits that those caused in turn", 0,
+          [k](const PathLosses& losses) { return losses.long_term[k]; }},
+         aggregate, metrics);
+}
 
-  // The value of a metric holds those of the metrics below it.
-  void DefineMetrics() {
-    Define({"visits", "Visits", "Activities, which regions called in between part", 0,
-            [](const PathLosses& losses) { return static_cast<double>(losses.visits); }, true},
-           std::nullopt);
-    const std::size_t time = Define(
-        {"time", "Time", "Time of all ranks", 0, [](const PathLosses& losses) { return losses.time; }}, std::nullopt);
-    const std::size_t waiting =
-        Define({"farscale_waiting", "Waiting", "Time in which a call could not go on because another rank was late", 0,
-                [](const PathLosses& losses) { return losses.Waiting(); }},
-               time);
-    DefineInputOutput(time);
-    const std::size_t costs = Define({"delay", "Delay costs", "Waiting of other ranks that it caused", 0,
-                                      [](const PathLosses& losses) { return losses.Costs(); }},
-                                     std::nullopt);
-    for (const WaitKindName& kind : WaitKindNames()) {
-      const auto k = static_cast<std::size_t>(kind.kind);
-      if (!Occurs([k](const PathLosses& losses) { return losses.waiting[k]; })) continue;
-      DefineWait(kind, waiting);
-    }
-    for (const WaitKindName& kind : WaitKindNames()) DefineDelay(kind, costs);
-    Define({"farscale_exit_skew", "Exit skew",
-            "Waits for ranks that left the call later, as far as nothing since explains them", 0,
-            [](const PathLosses& losses) { return losses.ExitSkew(); }},
-           costs);
-    Define({"mpi_wait_indirect", "Indirect waits", "Waits for ranks that had waited themselves", 0,
-            [](const PathLosses& losses) { return losses.indirect; }},
-           std::nullopt);
-    Define({"mpi_wait_propagating", "Propagating waits", "Waits that make others wait", 0,
-            [](const PathLosses& losses) { return losses.propagating; }},
-           std::nullopt);
-    Define({"critical_path", "Critical path", "Time on the critical path", 0,
-            [](const PathLosses& losses) { return losses.critical; }},
-           std::nullopt);
-  }
-
-  template <typename Value>
-  bool Occurs(Value value) const {
-    return std::ranges::any_of(diagnosis_.totals, [&](const PathLosses& losses) { return value(losses) > 0; });
-  }
-
-  // Its waiting part is not known.
-  void DefineInputOutput(std::size_t parent) {
-    const auto individual = [](const PathLosses& losses) { return losses.individual_io; };
-    const auto collective = [](const PathLosses& losses) { return losses.collective_io; };
-    const auto both = [](const PathLosses& losses) { return losses.individual_io + losses.collective_io; };
-    if (!Occurs(both)) return;
-    const std::size_t all = Define({"mpi_io", "MPI file I/O", "Calls on files", 0, both}, parent);
-    if (Occurs(individual))
-      Define({"mpi_io_individual", "Individual", "Calls on files by one rank alone", 0, individual}, all);
-    if (Occurs(collective))
-      Define({"mpi_io_collective", "Collective", "Calls on files by all ranks of a file", 0, collective}, all);
-  }
-
-  void DefineWait(const WaitKindName& kind, std::size_t parent) {
+// The value of a metric holds those of the metrics below it.
+std::vector<Metric> MetricsOf(const Diagnosis& diagnosis) {
+  std::vector<Metric> metrics;
+  Define({"visits", "Visits", "Activities, which regions called in between part", 0,
+          [](const PathLosses& losses) { return static_cast<double>(losses.visits); }, true},
+         std::nullopt, metrics);
+  const std::size_t time =
+      Define({"time", "Time", "Time of all ranks", 0, [](const PathLosses& losses) { return losses.time; }},
+             std::nullopt, metrics);
+  const std::size_t waiting =
+      Define({"farscale_waiting", "Waiting", "Time in which a call could not go on because another rank was late", 0,
+              [](const PathLosses& losses) { return losses.Waiting(); }},
+             time, metrics);
+  DefineInputOutput(time, diagnosis, metrics);
+  const std::size_t costs = Define({"delay", "Delay costs", "Waiting of other ranks that it caused", 0,
+                                    [](const PathLosses& losses) { return losses.Costs(); }},
+                                   std::nullopt, metrics);
+  for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
-    const KindNames* names = NamesOfKind(kind.kind);
-    const std::string id = names != nullptr ? names->wait : "farscale_" + std::string(kind.id);
-    const std::size_t defined = Define({id, std::string(kind.name), "Waiting of this kind", 0,
-                                        [k](const PathLosses& losses) { return losses.waiting[k]; }},
-                                       parent);
-    const auto late_complete = [](const PathLosses& losses) { return losses.late_complete; };
-    if (kind.kind == WaitKind::kEarlyWait && Occurs(late_complete)) {
-      Define({"mpi_rma_late_complete", "Late complete", "After the last one-sided operation of the late rank", 0,
-              late_complete},
-             defined);
-    }
-    if (kind.kind != WaitKind::kLateSender) return;
-    const std::size_t wrong = Define({"mpi_latesender_wo", "Messages in wrong order",
-                                      "Late senders that another order of receiving would have avoided", 0,
-                                      [](const PathLosses& losses) { return losses.wrong_order; }},
-                                     defined);
-    Define({"mpi_lswo_same", "From the same source", "The same for messages of one rank", 0,
-            [](const PathLosses& losses) { return losses.wrong_order_same; }},
-           wrong);
+    if (!Occurs(diagnosis, [k](const PathLosses& losses) { return losses.waiting[k]; })) continue;
+    DefineWait(kind, waiting, diagnosis, metrics);
   }
+  for (const WaitKindName& kind : WaitKindNames()) DefineDelay(kind, costs, diagnosis, metrics);
+  Define({"farscale_exit_skew", "Exit skew",
+          "Waits for ranks that left the call later, as far as nothing since explains them", 0,
+          [](const PathLosses& losses) { return losses.ExitSkew(); }},
+         costs, metrics);
+  Define({"mpi_wait_indirect", "Indirect waits", "Waits for ranks that had waited themselves", 0,
+          [](const PathLosses& losses) { return losses.indirect; }},
+         std::nullopt, metrics);
+  Define({"mpi_wait_propagating", "Propagating waits", "Waits that make others wait", 0,
+          [](const PathLosses& losses) { return losses.propagating; }},
+         std::nullopt, metrics);
+  Define({"critical_path", "Critical path", "Time on the critical path", 0,
+          [](const PathLosses& losses) { return losses.critical; }},
+         std::nullopt, metrics);
+  return metrics;
+}
 
-  void DefineDelay(const WaitKindName& kind, std::size_t parent) {
-    const auto k = static_cast<std::size_t>(kind.kind);
-    const auto both = [k](const PathLosses& losses) { return losses.short_term[k] + losses.long_term[k]; };
-    if (!Occurs(both)) return;
-    const KindNames* names = NamesOfKind(kind.kind);
-    const bool has_name = names != nullptr && *names->delay != 0;
-    const std::string id = has_name ? names->delay : "farscale_delay_" + std::string(kind.id);
-    const std::size_t aggregate =
-        Define({id + "_aggregate", std::string(kind.name), "Waits of this kind that it caused", 0, both}, parent);
-    Define({id, "Short-term", "Waits that it caused itself", 0,
-            [k](const PathLosses& losses) { return losses.short_term[k]; }},
-           aggregate);
-    Define({id + "_longterm", "Long-term", "Waits that those caused in turn", 0,
-            [k](const PathLosses& losses) { return losses.long_term[k]; }},
-           aggregate);
-  }
-
-  // The index names the paths with values, the data have a row of all ranks for each.
-  void WriteValues(std::size_t metric, std::string& index, std::string& data) const {
-    const Metric& of = metrics_[metric];
-    std::vector<std::uint32_t> numbers;
-    data = "CUBEX.DATA";
-    for (std::uint32_t number = 0; number < order_.size(); ++number) {
-      const PathId path = order_[number];
-      if (diagnosis_.IsOutside(path) || of.value(diagnosis_.totals[path]) == 0) continue;
-      numbers.push_back(number);
-      for (const RankLosses& rank : diagnosis_.ranks) {
-        const PathLosses* losses = rank.Find(path);
-        const double value = losses == nullptr ? 0 : of.value(*losses);
-        if (of.is_count) {
-          AppendRaw(static_cast<std::uint64_t>(value), data);
-        } else {
-          AppendRaw(value, data);
-        }
+// The index names the paths with values, the data have a row of all ranks for each.
+void WriteValues(const Metric& metric, const CallTree& tree, const Diagnosis& diagnosis, std::string& index,
+                 std::string& data) {
+  std::vector<std::uint32_t> numbers;
+  data = "CUBEX.DATA";
+  for (std::uint32_t number = 0; number < tree.order.size(); ++number) {
+    const PathId path = tree.order[number];
+    if (diagnosis.IsOutside(path) || metric.value(diagnosis.totals[path]) == 0) continue;
+    numbers.push_back(number);
+    for (const RankLosses& rank : diagnosis.ranks) {
+      const PathLosses* losses = rank.Find(path);
+      const double value = losses == nullptr ? 0 : metric.value(*losses);
+      if (metric.is_count) {
+        AppendRaw(static_cast<std::uint64_t>(value), data);
+      } else {
+        AppendRaw(value, data);
       }
     }
-    index = "CUBEX.INDEX";
-    AppendRaw(std::int32_t{1}, index);  // shows readers the byte order
-    AppendRaw(std::uint16_t{0}, index);
-    index += '\1';  // sparse
-    AppendRaw(static_cast<std::uint32_t>(numbers.size()), index);
-    for (const std::uint32_t number : numbers) AppendRaw(number, index);
   }
+  index = "CUBEX.INDEX";
+  AppendRaw(std::int32_t{1}, index);  // shows readers the byte order
+  AppendRaw(std::uint16_t{0}, index);
+  index += '\1';  // sparse
+  AppendRaw(static_cast<std::uint32_t>(numbers.size()), index);
+  for (const std::uint32_t number : numbers) AppendRaw(number, index);
+}
 
-  std::string Anchor() const {
-    std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n";
-    xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", EscapeXml(Generator()));
-    for (std::size_t metric = 0; metric < metrics_.size(); ++metric) {
-      if (metrics_[metric].parent == metric) AddMetric(metric, xml);
-    }
-    xml += "</metrics>\n<program>\n";
-    std::vector<std::string> names(regions_.size());
-    for (const auto& [name, number] : regions_) names[number] = name;
-    for (std::size_t region = 0; region < names.size(); ++region) AddRegion(region, names[region], xml);
-    AddPath(kOutsideRegions, xml);
-    xml += "</program>\n<system>\n";
-    AddSystem(xml);
-    return xml + "</system>\n</cube>\n";
+void AddMetric(const std::vector<Metric>& metrics, std::size_t metric, std::string& xml) {
+  const Metric& of = metrics[metric];
+  xml += fmt::format(
+      "<metric id=\"{}\" type=\"EXCLUSIVE\">\n<disp_name>{}</disp_name>\n<uniq_name>{}</uniq_name>\n"
+      "<dtype>{}</dtype>\n<uom>{}</uom>\n<url></url>\n<descr>{}</descr>\n",
+      metric, EscapeXml(of.name), of.id, of.is_count ? "UINT64" : "DOUBLE", of.is_count ? "occ" : "sec",
+      EscapeXml(of.description));
+  for (std::size_t child = 0; child < metrics.size(); ++child) {
+    if (child != metric && metrics[child].parent == metric) AddMetric(metrics, child, xml);
   }
+  xml += "</metric>\n";
+}
 
-  void AddMetric(std::size_t metric, std::string& xml) const {
-    const Metric& of = metrics_[metric];
-    xml += fmt::format(
-        "<metric id=\"{}\" type=\"EXCLUSIVE\">\n<disp_name>{}</disp_name>\n<uniq_name>{}</uniq_name>\n"
-        "<dtype>{}</dtype>\n<uom>{}</uom>\n<url></url>\n<descr>{}</descr>\n",
-        metric, EscapeXml(of.name), of.id, of.is_count ? "UINT64" : "DOUBLE", of.is_count ? "occ" : "sec",
-        EscapeXml(of.description));
-    for (std::size_t child = 0; child < metrics_.size(); ++child) {
-      if (child != metric && metrics_[child].parent == metric) AddMetric(child, xml);
-    }
-    xml += "</metric>\n";
-  }
+void AddRegion(std::size_t number, const std::string& name, std::string& xml) {
+  const bool is_mpi = name.starts_with("MPI_");
+  xml += fmt::format(
+      "<region id=\"{}\" mod=\"\" begin=\"-1\" end=\"-1\">\n<name>{}</name>\n<mangled_name>{}</mangled_name>\n"
+      "<paradigm>{}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n</region>\n",
+      number, EscapeXml(name), EscapeXml(name), is_mpi ? "mpi" : "compiler");
+}
 
-  static void AddRegion(std::size_t number, const std::string& name, std::string& xml) {
-    const bool is_mpi = name.starts_with("MPI_");
-    xml += fmt::format(
-        "<region id=\"{}\" mod=\"\" begin=\"-1\" end=\"-1\">\n<name>{}</name>\n<mangled_name>{}</mangled_name>\n"
-        "<paradigm>{}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n</region>\n",
-        number, EscapeXml(name), EscapeXml(name), is_mpi ? "mpi" : "compiler");
-  }
+// Call paths are at most kDeepestPath deep.
+void AddPath(const CallTree& tree, PathId path, std::string& xml) {
+  xml += fmt::format("<cnode id=\"{}\" calleeId=\"{}\">\n", tree.number.at(path), tree.regions.at(tree.names.at(path)));
+  for (const PathId child : tree.children[path]) AddPath(tree, child, xml);
+  xml += "</cnode>\n";
+}
 
-  // Call paths are at most kDeepestPath deep.
-  void AddPath(PathId path, std::string& xml) const {
-    xml += fmt::format("<cnode id=\"{}\" calleeId=\"{}\">\n", number_.at(path), regions_.at(RegionOf(path)));
-    for (const PathId child : children_[path]) AddPath(child, xml);
-    xml += "</cnode>\n";
-  }
-
-  // Ranks by node; the numbers of locations are those of ranks.
-  void AddSystem(std::string& xml) const {
-    xml += "<systemtreenode Id=\"0\">\n<name>machine</name>\n<class>machine</class>\n";
-    for (std::size_t node = 0; node < trace_.nodes.size(); ++node) {
-      xml += fmt::format("<systemtreenode Id=\"{}\">\n<name>{}</name>\n<class>node</class>\n", node + 1,
-                         EscapeXml(trace_.nodes[node]));
-      for (std::size_t rank = 0; rank < trace_.size(); ++rank) {
-        if (trace_.ranks[rank].node != static_cast<std::int32_t>(node)) continue;
-        xml += fmt::format(
-            "<locationgroup Id=\"{0}\">\n<name>rank {0}</name>\n<rank>{0}</rank>\n<type>process</type>\n"
-            "<location Id=\"{0}\">\n<name>main thread</name>\n<rank>0</rank>\n<type>thread</type>\n</location>\n"
-            "</locationgroup>\n",
-            rank);
-      }
-      xml += "</systemtreenode>\n";
+// Ranks by node; the numbers of locations are those of ranks.
+void AddSystem(const Trace& trace, std::string& xml) {
+  xml += "<systemtreenode Id=\"0\">\n<name>machine</name>\n<class>machine</class>\n";
+  for (std::size_t node = 0; node < trace.nodes.size(); ++node) {
+    xml += fmt::format("<systemtreenode Id=\"{}\">\n<name>{}</name>\n<class>node</class>\n", node + 1,
+                       EscapeXml(trace.nodes[node]));
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      if (trace.ranks[rank].node != static_cast<std::int32_t>(node)) continue;
+      xml += fmt::format(
+          "<locationgroup Id=\"{0}\">\n<name>rank {0}</name>\n<rank>{0}</rank>\n<type>process</type>\n"
+          "<location Id=\"{0}\">\n<name>main thread</name>\n<rank>0</rank>\n<type>thread</type>\n</location>\n"
+          "</locationgroup>\n",
+          rank);
     }
     xml += "</systemtreenode>\n";
   }
+  xml += "</systemtreenode>\n";
+}
 
-  const Trace& trace_;
-  const Diagnosis& diagnosis_;
-  std::vector<std::vector<PathId>> children_;
-  std::vector<PathId> order_;                   // in the order of the tree
-  std::map<PathId, std::size_t> number_;        // in it
-  std::map<std::string, std::size_t> regions_;  // name -> index
-  std::vector<Metric> metrics_;
-};
+std::string Anchor(const Trace& trace, const CallTree& tree, const std::vector<Metric>& metrics) {
+  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n";
+  xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", EscapeXml(Generator()));
+  for (std::size_t metric = 0; metric < metrics.size(); ++metric) {
+    if (metrics[metric].parent == metric) AddMetric(metrics, metric, xml);
+  }
+  xml += "</metrics>\n<program>\n";
+  std::vector<std::string> names(tree.regions.size());
+  for (const auto& [name, number] : tree.regions) names[number] = name;
+  for (std::size_t region = 0; region < names.size(); ++region) AddRegion(region, names[region], xml);
+  AddPath(tree, kOutsideRegions, xml);
+  xml += "</program>\n<system>\n";
+  AddSystem(trace, xml);
+  return xml + "</system>\n</cube>\n";
+}
 
 }  // namespace
 
-std::string WriteCube(const Trace& trace, const Diagnosis& diagnosis) { return CubeWriter(trace, diagnosis).Write(); }
+std::string WriteCube(const Trace& trace, const Diagnosis& diagnosis) {
+  const CallTree tree = TreeOf(trace, diagnosis);
+  const std::vector<Metric> metrics = MetricsOf(diagnosis);
+  std::string tar;
+  for (std::size_t metric = 0; metric < metrics.size(); ++metric) {
+    std::string index, data;
+    WriteValues(metrics[metric], tree, diagnosis, index, data);
+    AddToTar(fmt::format("{}.index", metric), index, tar);
+    AddToTar(fmt::format("{}.data", metric), data, tar);
+  }
+  AddToTar("anchor.xml", Anchor(trace, tree, metrics), tar);
+  return tar.append(2 * kTarBlock, '\0');
+}
 
 }  // namespace farscale

@@ -264,44 +264,39 @@ RunFields ReadRow(const CsvReader& reader, const std::vector<Column>& columns, c
   return run;
 }
 
-// The column `scaling` of every series.
-class SeriesScaling {
- public:
-  void Add(const CsvReader& reader, const FactorRow& row, std::optional<Scaling> scaling) {
-    if (!scaling || *scaling == of_series_.try_emplace(row.series, *scaling).first->second) return;
-    throw Error(ErrorKind::kInput, reader.Where(), "scaling is both strong and weak within a series",
-                "give runs of either kind their own name in the column 'series'");
-  }
+using ScalingOfSeries = std::map<std::string, Scaling>;  // by the column `scaling`
 
-  // Series that scale alike are a table with a scaling. Others get what compares with their reference at once; their
-  // times and speedups show the scaling from then on.
-  void Apply(FactorTable& table) const {
-    if (of_series_.empty()) return;
-    const Scaling first = of_series_.begin()->second;
-    const bool are_alike = of_series_.size() == table.Series().size() &&
-                           std::ranges::all_of(of_series_, [&](const auto& one) { return one.second == first; });
-    if (are_alike) {
-      table.scaling = first;
-      return;
-    }
-    std::map<std::string, FactorTable> tables;
-    for (const FactorRow& row : table.rows) {
-      if (of_series_.contains(row.series)) tables[row.series].rows.push_back(row);
-    }
-    for (auto& [series, own] : tables) {
-      own.scaling = of_series_.at(series);
-      CompleteTable(own);
-    }
-    std::map<std::string, std::size_t> next;
-    for (FactorRow& row : table.rows) {
-      const auto own = tables.find(row.series);
-      if (own != tables.end()) row = std::move(own->second.rows[next[own->first]++]);
-    }
-  }
+void AddScaling(const CsvReader& reader, const FactorRow& row, std::optional<Scaling> scaling, ScalingOfSeries& known) {
+  if (!scaling || *scaling == known.try_emplace(row.series, *scaling).first->second) return;
+  throw Error(ErrorKind::kInput, reader.Where(), "scaling is both strong and weak within a series",
+              "give runs of either kind their own name in the column 'series'");
+}
 
- private:
-  std::map<std::string, Scaling> of_series_;
-};
+// Series that scale alike are a table with a scaling. Others get what compares with their reference at once; their
+// times and speedups show the scaling from then on.
+void ApplyScaling(const ScalingOfSeries& known, FactorTable& table) {
+  if (known.empty()) return;
+  const Scaling first = known.begin()->second;
+  const bool are_alike = known.size() == table.Series().size() &&
+                         std::ranges::all_of(known, [&](const auto& one) { return one.second == first; });
+  if (are_alike) {
+    table.scaling = first;
+    return;
+  }
+  std::map<std::string, FactorTable> tables;
+  for (const FactorRow& row : table.rows) {
+    if (known.contains(row.series)) tables[row.series].rows.push_back(row);
+  }
+  for (auto& [series, own] : tables) {
+    own.scaling = known.at(series);
+    CompleteTable(own);
+  }
+  std::map<std::string, std::size_t> next;
+  for (FactorRow& row : table.rows) {
+    const auto own = tables.find(row.series);
+    if (own != tables.end()) row = std::move(own->second.rows[next[own->first]++]);
+  }
+}
 
 // The repeats of every core count of every phase.
 class Repeats {
@@ -423,7 +418,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   CsvReader reader(text, file);
   std::vector<Column> columns;
   Repeats taken;
-  SeriesScaling scaling;
+  ScalingOfSeries scaling;
   std::vector<std::size_t> lines;  // line of each row
   for (std::vector<std::string> fields; reader.Next(fields);) {
     if (columns.empty()) {
@@ -433,7 +428,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     }
     FactorRow& row = table.rows.emplace_back();  // read in its place: rows are large
     const RunFields run = ReadRow(reader, columns, fields, row);
-    scaling.Add(reader, row, run.scaling);
+    AddScaling(reader, row, run.scaling, scaling);
     if (!taken.Take(run.has_repeat, row)) {
       throw Error(ErrorKind::kInput, reader.Where(),
                   fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
@@ -446,7 +441,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   const bool has_groups = std::ranges::find(columns, "group", &Column::name) != columns.end();
   if (!has_groups) FindGroupsInOldTexts(table);
   for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(reader, lines[i], table.rows[i]);
-  scaling.Apply(table);
+  ApplyScaling(scaling, table);
   return table;
 }
 

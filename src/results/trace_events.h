@@ -14,17 +14,12 @@ namespace farscale {
 
 struct Diagnosis;
 
-struct TimelineInput {
-  const Trace& trace;
-  const PhaseCut& cut;
-  const WaitStates& states;
-  const LossRecord& losses;  // whose causes have a track of their own
-};
-
 // One process a node, one thread a rank. Times are microseconds since the begin of the trace. A wait lies in its call
 // and names the late rank; waits for messages are connected with the call of the other side.
-// Devices have a thread for every rank that uses them, sorted behind it.
-std::string WriteTraceEvents(const TimelineInput& input);
+// Devices have a thread for every rank that uses them, sorted behind it. The causes of `losses` have tracks of their
+// own.
+std::string WriteTraceEvents(const Trace& trace, const PhaseCut& cut, const WaitStates& states,
+                             const LossRecord& losses);
 
 // The worst instance of each cause with the command that cuts it out of the trace, for other tools.
 std::string WriteAnnotations(const LossRecord& losses);
