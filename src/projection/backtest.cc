@@ -23,46 +23,34 @@ constexpr std::size_t kMostByDefault = 16;   // splits of a phase; chosen: bound
 constexpr std::size_t kSplitsOfReports = 3;  // enough to see ratios of 2, 4 and 8 where counts double
 constexpr const char* kWhole = "a series";   // without a name and a phase
 
-// All runs of one phase of one series.
-struct PhaseRuns {
-  std::string series;
-  PhaseId phase;
-  std::vector<FactorRow> rows;  // ordered by cores and repeat
-  std::vector<double> cores;    // distinct, ascending
-
-  // The number of core counts that are not hidden.
-  std::size_t CountsUpTo(double train_max) const {
-    return static_cast<std::size_t>(std::upper_bound(cores.begin(), cores.end(), train_max) - cores.begin());
-  }
-};
-
+// All runs of one phase of one series, ordered by cores and repeat.
+using PhaseRuns = std::vector<FactorRow>;
 using TrainingSplit = std::pair<const PhaseRuns*, double>;  // the runs, and the most cores that are not hidden
+
+// Distinct, ascending.
+std::vector<double> CoresOf(const PhaseRuns& runs) {
+  std::vector<double> cores;
+  for (const FactorRow& row : runs) cores.push_back(static_cast<double>(row.cores));
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  return cores;
+}
 
 // The result of one split, and a projection that says which factors were fitted, and nothing else.
 using SplitOutcome = std::pair<BacktestResult, PhaseProjection>;
 
-std::vector<PhaseRuns> RunsOf(const FactorTable& table) {
-  std::vector<PhaseRuns> all;
-  for (const PhaseKey& key : table.Keys()) {
-    PhaseRuns runs{key.series, key.phase, table.Rows(key), {}};
-    for (const FactorRow& row : runs.rows) runs.cores.push_back(static_cast<double>(row.cores));
-    runs.cores.erase(std::unique(runs.cores.begin(), runs.cores.end()), runs.cores.end());
-    all.push_back(std::move(runs));
-  }
-  return all;
-}
-
 void Skip(const PhaseRuns& runs, const std::string& of_split, std::size_t& count, BacktestResult& result) {
   ++count;
   if (!result.skipped.empty()) return;
-  std::string name = runs.series;
-  if (!runs.phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + runs.phase.Text();
+  std::string name = runs.front().series;
+  const PhaseId& phase = runs.front().phase;
+  if (!phase.IsUnnamed()) name += (name.empty() ? "phase " : ", phase ") + phase.Text();
   result.skipped = (name.empty() ? kWhole : name) + of_split;
 }
 
 void AddDefaultSplits(const PhaseRuns& runs, std::size_t most, std::vector<TrainingSplit>& splits,
                       BacktestResult& result) {
-  const std::size_t counts = runs.cores.size();
+  const std::vector<double> cores = CoresOf(runs);
+  const std::size_t counts = cores.size();
   if (counts <= kFewestByDefault) {
     ++result.tried;
     Skip(runs, "", result.too_few, result);
@@ -73,20 +61,21 @@ void AddDefaultSplits(const PhaseRuns& runs, std::size_t most, std::vector<Train
   const std::size_t all = counts - first, taken = std::min(all, kMostByDefault);
   for (std::size_t i = 0; i < taken; ++i) {  // evenly spread, the largest among them
     ++result.tried;
-    splits.push_back({&runs, runs.cores[counts - 2 - (taken - 1 - i) * all / taken]});
+    splits.push_back({&runs, cores[counts - 2 - (taken - 1 - i) * all / taken]});
   }
 }
 
 void AddSplits(const PhaseRuns& runs, const std::set<double>& train_max, std::vector<TrainingSplit>& splits,
                BacktestResult& result) {
+  const std::vector<double> cores = CoresOf(runs);
   std::size_t before = 0;  // core counts that the last split trains on
   for (const double most : train_max) {
-    const std::size_t trained = runs.CountsUpTo(most);
+    const auto trained = static_cast<std::size_t>(std::ranges::upper_bound(cores, most) - cores.begin());
     const std::string of_split = fmt::format(" up to {} cores", most);
     ++result.tried;
     if (trained < kFewestToTrain) {
       Skip(runs, of_split, result.too_few, result);
-    } else if (trained == runs.cores.size()) {
+    } else if (trained == cores.size()) {
       Skip(runs, of_split, result.nothing_larger, result);
     } else if (trained == before) {
       Skip(runs, of_split, result.same_runs, result);
@@ -110,8 +99,7 @@ PhaseProjection FittedOf(const PhaseProjection& projection) {
   return fitted;
 }
 
-void Compare(const FactorProjection& projection, const PhaseRuns& of_phase, double train_max, BacktestResult& outcome) {
-  const std::vector<FactorRow>& runs = of_phase.rows;
+void Compare(const FactorProjection& projection, const PhaseRuns& runs, double train_max, BacktestResult& outcome) {
   const bool is_measured = std::any_of(runs.begin(), runs.end(),
                                        [&](const FactorRow& run) { return run.values[projection.factor].has_value(); });
   for (const FactorRow& run : runs) {
@@ -125,8 +113,8 @@ void Compare(const FactorProjection& projection, const PhaseRuns& of_phase, doub
     } else if (!measured) {
       if (is_measured) ++outcome.not_measured;
     } else {
-      outcome.rows.push_back({of_phase.series, of_phase.phase, projection.factor, train_max, run.repeat, *measured,
-                              *predicted, projection.is_product ? kProduct : projection.fit.model});
+      outcome.rows.push_back({run.series, run.phase, projection.factor, train_max, run.repeat, *measured, *predicted,
+                              projection.is_product ? kProduct : projection.fit.model});
     }
   }
 }
@@ -135,14 +123,14 @@ SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const
                      const ProjectionOptions& asked) {
   const auto& [runs, train_max] = split;
   FactorTable training;
-  training.scaling = ScalingOf(table, runs->rows);
+  training.scaling = ScalingOf(table, *runs);
   training.reference = table.reference;
-  for (const FactorRow& run : runs->rows) {
+  for (const FactorRow& run : *runs) {
     if (static_cast<double>(run.cores) <= train_max) training.rows.push_back(run);
   }
   ProjectionOptions options = asked;
   options.train_max.reset();
-  const std::vector<double>& cores = runs->cores;
+  const std::vector<double> cores = CoresOf(*runs);
   options.targets.assign(std::upper_bound(cores.begin(), cores.end(), train_max), cores.end());
   SplitOutcome outcome;
   for (const PhaseProjection& projection : ProjectTargets(training, library, options)) {
@@ -169,7 +157,8 @@ void Append(std::vector<SplitOutcome>& outcomes, std::size_t first, std::size_t 
 
 BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
                         const std::vector<double>& train_max, std::size_t most_splits, const ProgressSink& progress) {
-  const std::vector<PhaseRuns> phases = RunsOf(table);
+  std::vector<PhaseRuns> phases;
+  for (const PhaseKey& key : table.Keys()) phases.push_back(table.Rows(key));
   BacktestResult result;
   std::vector<TrainingSplit> splits;
   for (const PhaseRuns& runs : phases) {
@@ -183,7 +172,7 @@ BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, c
   ProgressCount count(progress, splits.size(), "predicting larger runs from smaller ones");
   ParallelFor(splits.size(), [&](std::size_t i) {
     outcomes[i] = Predict(splits[i], table, library, options);
-    count.Done("predicted larger runs of " + splits[i].first->phase.Text());
+    count.Done("predicted larger runs of " + splits[i].first->front().phase.Text());
   });
   for (std::size_t first = 0, end = 0; first < splits.size(); first = end) {
     while (end < splits.size() && splits[end].first == splits[first].first) ++end;

@@ -157,7 +157,7 @@ std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, s
 
 // The two groups of an intercommunicator: 2:3 are communicators 2 and 3, 2:1:3:4 the same with their leaders, tasks 1
 // and 4. False when the cursor stands before a list of members instead, which begins with their number.
-bool ReadGroups(LineCursor& cursor, const ParaverApplication& owner, std::size_t numbers, ParaverCommunicator& result) {
+bool ReadGroups(LineCursor& cursor, const ParaverApplication& owner, std::size_t numbers, Communicator& result) {
   if (numbers != 2 && numbers != 4) return false;
   constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
   LineCursor ahead = cursor;
@@ -179,8 +179,8 @@ bool ReadGroups(LineCursor& cursor, const ParaverApplication& owner, std::size_t
     if (may_be_list) return false;
     cursor.Fail(fmt::format("makes an intercommunicator of communicator {}, which is not defined,", id));
   }
-  result.members = owner.communicators[owner.communicator_index.at(first)].members;
-  result.remote = owner.communicators[owner.communicator_index.at(second)].members;
+  result.members = owner.communicators[owner.communicator_index.at(first)].second.members;
+  result.remote = owner.communicators[owner.communicator_index.at(second)].second.members;
   cursor = ahead;
   return true;
 }
@@ -198,9 +198,9 @@ void ReadCommunicator(const std::string& path, std::uint64_t number, std::string
     cursor.Fail(fmt::format("defines a communicator of application {}, but there are {},", application, applications));
   }
   ParaverApplication& owner = header.applications[application - 1];
-  ParaverCommunicator communicator;
   cursor.Expect(':', "before the number of a communicator");
-  communicator.id = cursor.Number("number of a communicator", std::numeric_limits<std::uint64_t>::max());
+  const std::uint64_t id = cursor.Number("number of a communicator", std::numeric_limits<std::uint64_t>::max());
+  Communicator communicator{fmt::format("communicator {}", id), {}, {}, false};
   cursor.Expect(':', "before the members of a communicator");
   const auto colons = static_cast<std::size_t>(std::count(line.begin(), line.end(), ':'));
   if (!is_inter || !ReadGroups(cursor, owner, colons - 2, communicator)) {
@@ -208,16 +208,16 @@ void ReadCommunicator(const std::string& path, std::uint64_t number, std::string
     communicator.members = ReadMembers(cursor, count, owner.tasks.size(), applications == 1);
   }
   if (!cursor.AtEnd()) cursor.Fail("lists more members of a communicator than it says");
-  const auto [known, is_new] = owner.communicator_index.try_emplace(communicator.id, owner.communicators.size());
+  const auto [known, is_new] = owner.communicator_index.try_emplace(id, owner.communicators.size());
   if (!is_new) {  // the first one stands
-    const ParaverCommunicator& other = owner.communicators[known->second];
+    const Communicator& other = owner.communicators[known->second].second;
     if (other.members == communicator.members && other.remote == communicator.remote) return;
     header.contradictions.push_back(
-        fmt::format("{}, line {}: communicator {} is defined before with other members", path, number, other.id));
+        fmt::format("{}, line {}: communicator {} is defined before with other members", path, number, id));
     return;
   }
   owner.intercommunicators += is_inter ? 1 : 0;
-  owner.communicators.push_back(std::move(communicator));
+  owner.communicators.emplace_back(id, std::move(communicator));
 }
 
 // Extrae does not count intercommunicators, others do.

@@ -14,17 +14,11 @@
 
 namespace farscale {
 
-struct ParaverCommunicator {
-  std::uint64_t id = 0;
-  std::vector<std::int32_t> members;  // tasks from 0 on
-  std::vector<std::int32_t> remote;   // the other group of an intercommunicator
-};
-
 struct ParaverApplication {
   std::vector<std::pair<std::int32_t, std::int32_t>> tasks;  // node by its number in the header, from 0 on, and threads
-  std::vector<ParaverCommunicator> communicators;
-  std::map<std::uint64_t, std::size_t> communicator_index;  // keys: their numbers
-  std::size_t intercommunicators = 0;                       // among these
+  std::vector<std::pair<std::uint64_t, Communicator>> communicators;  // with their numbers; members from 0 on
+  std::map<std::uint64_t, std::size_t> communicator_index;            // keys: their numbers
+  std::size_t intercommunicators = 0;                                 // among these
   std::uint64_t announced_communicators = 0;
 };
 

@@ -230,15 +230,11 @@ void AddParaverCommunicators(const ParaverApplication& application, TraceBuilder
   const std::uint32_t self = builder.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
   if (application.communicators.empty()) facts.communicators[1] = facts.world;
   bool has_world = application.tasks.size() == 1;
-  for (const ParaverCommunicator& communicator : application.communicators) {
+  for (const auto& [id, communicator] : application.communicators) {
     const bool is_world = communicator.remote.empty() && communicator.members == world.members && !has_world;
     const bool is_self = communicator.remote.empty() && communicator.members.size() == 1;
     has_world |= is_world;
-    facts.communicators[communicator.id] =
-        is_world  ? facts.world
-        : is_self ? self
-                  : builder.AddCommunicator({fmt::format("communicator {}", communicator.id), communicator.members,
-                                             communicator.remote, false});
+    facts.communicators[id] = is_world ? facts.world : is_self ? self : builder.AddCommunicator(communicator);
   }
 }
 
