@@ -58,7 +58,7 @@ namespace {
 
 using Tasks = std::vector<std::uint32_t>;
 
-double LoadOf(const BalancingProblem& problem, const Tasks& tasks) {
+double TotalLoad(const BalancingProblem& problem, const Tasks& tasks) {
   return std::accumulate(tasks.begin(), tasks.end(), 0.0,
                          [&](double sum, std::uint32_t task) { return sum + problem.loads[task]; });
 }
@@ -68,7 +68,7 @@ double LoadOf(const BalancingProblem& problem, const Tasks& tasks) {
 void Place(const BalancingProblem& problem, const TaskGraph& graph, double most_load, const Tasks& tasks,
            std::pair<std::uint32_t, std::uint32_t> processors, BalancingDecision& decision) {
   const auto [begin, size] = processors;
-  if (size == 1 || LoadOf(problem, tasks) == 0) {
+  if (size == 1 || TotalLoad(problem, tasks) == 0) {
     for (const std::uint32_t task : tasks) {
       std::uint32_t& processor = decision.placement[task];
       if (processor < begin || processor >= begin + size) processor = begin;
@@ -83,7 +83,7 @@ void Place(const BalancingProblem& problem, const TaskGraph& graph, double most_
     sides.push_back(problem.placement[task] >= begin + larger);
   }
   // This division and those below share the tolerance that divisions above have left.
-  const double count = size, left = most_load * count / LoadOf(problem, tasks);
+  const double count = size, left = most_load * count / TotalLoad(problem, tasks);
   const double allowed = std::max(1.0, std::pow(left, 1 / std::ceil(std::log2(count))));
   const TwoParts parts = DivideInTwo(graph.Among(tasks), loads, sides, larger / count, allowed);
   decision.steps += parts.steps;

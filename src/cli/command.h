@@ -57,7 +57,7 @@ std::pair<CLI::App*, Options&> AddCommand(const CommandLine& line, const std::st
   return {command, *options};
 }
 
-// What the program does: the exit code.
+// Runs the program; returns its exit code.
 int RunCommandLine(int argc, char** argv);
 
 // In the order of the help.

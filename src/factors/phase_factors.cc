@@ -112,7 +112,7 @@ void AddEstimate(const Trace& trace, const PhaseCut& cut, const ThreadStates* th
   totals.estimated_ideal = ClampEstimate(estimate, totals);
 }
 
-// Of useful time; where threads are known, of the time that a thread is outside MPI.
+// Loads: useful time, where threads are known the time that a thread is outside MPI.
 std::optional<LoadDistribution> LoadsOf(const Trace& trace, const PhaseCut& cut, const PhaseTicks& times) {
   std::vector<double> loads;
   for (const std::size_t rank : cut.CountedRanks()) {

@@ -380,7 +380,7 @@ PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) 
 }
 
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options) {
-  const AllocationTerms terms = TermsOf(results, options);
+  const AllocationTerms terms = GatherTerms(results, options);
   AllocationPack pack;
   pack.series = terms.series;
   pack.phase = terms.phase;

@@ -145,7 +145,7 @@ void ChooseProjection(const Results& results, AllocationTerms& terms) {
 
 }  // namespace
 
-AllocationTerms TermsOf(const Results& results, const AllocationOptions& options) {
+AllocationTerms GatherTerms(const Results& results, const AllocationOptions& options) {
   AllocationTerms terms;
   terms.options = options;
   ChooseSeries(results, terms);

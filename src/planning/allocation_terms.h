@@ -28,7 +28,7 @@ struct AllocationTerms {
   std::string series;
   PhaseId phase;
   std::vector<FactorRow> rows;
-  std::vector<RunsAt> counts;  // of these rows
+  std::vector<RunsAt> counts;  // rows by count
   const RunsAt* baseline = nullptr;
   EfficiencyBasis basis = EfficiencyBasis::kNone;
   std::optional<Scaling> scaling;
@@ -57,7 +57,7 @@ struct AllocationTerms {
 };
 
 // The results must outlive the terms. Throws as MakeAllocationPack does.
-AllocationTerms TermsOf(const Results& results, const AllocationOptions& options);
+AllocationTerms GatherTerms(const Results& results, const AllocationOptions& options);
 
 // `pack`: whose iterations and cores a node turn the time of an iteration into that of the whole work, and cores into
 // nodes.

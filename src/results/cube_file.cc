@@ -97,11 +97,11 @@ struct CallTree {
   std::vector<std::vector<PathId>> children;
   std::vector<PathId> order;
   std::map<PathId, std::size_t> number;        // in it
-  std::map<PathId, std::string> names;         // of their regions
+  std::map<PathId, std::string> names;         // names of regions
   std::map<std::string, std::size_t> regions;  // name -> index
 };
 
-CallTree TreeOf(const Trace& trace, const Diagnosis& diagnosis) {
+CallTree MakeCallTree(const Trace& trace, const Diagnosis& diagnosis) {
   CallTree tree;
   tree.children.resize(diagnosis.paths.size());
   for (PathId path = 1; path < diagnosis.paths.size(); ++path)
@@ -189,7 +189,7 @@ void DefineDelay(const WaitKindName& kind, std::size_t parent, const Diagnosis& 
 }
 
 // The value of a metric holds those of the metrics below it.
-std::vector<Metric> MetricsOf(const Diagnosis& diagnosis) {
+std::vector<Metric> MakeMetrics(const Diagnosis& diagnosis) {
   std::vector<Metric> metrics;
   Define({"visits", "Visits", "Activities, which regions called in between part", 0,
           [](const PathLosses& losses) { return static_cast<double>(losses.visits); }, true},
@@ -320,8 +320,8 @@ std::string Anchor(const Trace& trace, const CallTree& tree, const std::vector<M
 }  // namespace
 
 std::string WriteCube(const Trace& trace, const Diagnosis& diagnosis) {
-  const CallTree tree = TreeOf(trace, diagnosis);
-  const std::vector<Metric> metrics = MetricsOf(diagnosis);
+  const CallTree tree = MakeCallTree(trace, diagnosis);
+  const std::vector<Metric> metrics = MakeMetrics(diagnosis);
   std::string tar;
   for (std::size_t metric = 0; metric < metrics.size(); ++metric) {
     std::string index, data;

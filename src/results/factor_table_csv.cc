@@ -264,7 +264,7 @@ RunFields ReadRow(const CsvReader& reader, const std::vector<Column>& columns, c
   return run;
 }
 
-using ScalingOfSeries = std::map<std::string, Scaling>;  // by the column `scaling`
+using ScalingOfSeries = std::map<std::string, Scaling>;  // from the column `scaling`
 
 void AddScaling(const CsvReader& reader, const FactorRow& row, std::optional<Scaling> scaling, ScalingOfSeries& known) {
   if (!scaling || *scaling == known.try_emplace(row.series, *scaling).first->second) return;

@@ -59,7 +59,7 @@ struct TeamFork {
   bool is_whole = false;             // they are all of the team, and more than one
   bool barriers_agree = false;       // every thread enters as many of the same kinds
   // In the trace of locations:
-  std::uint32_t region = 0;                     // of the call that forks
+  std::uint32_t region = 0;                     // region of the call that forks
   std::optional<std::uint32_t> communicator{};  // nothing: its team is not whole
   std::vector<std::uint32_t> open{};            // regions in which the main thread forks
 };

@@ -330,7 +330,7 @@ struct TimelineMaker {
   const GrownDefinitions& definitions;
   const RankGrid& grid;
   const RankCalls& calls;  // calls of the donor
-  std::size_t run;         // of the donor
+  std::size_t run;         // the donor's
   bool has_region;         // as in the model
   std::int64_t rank;
   RankBuilder& builder;
