@@ -87,8 +87,8 @@ void Measure(std::int64_t ranks) {
   network.local = network.remote;
   const auto begin = std::chrono::steady_clock::now();
   const RankGrid grid = ContinueSeries(model.rules.grids, ranks);
-  const GrownReplay run(model, PlanGrid(model, grid, {0}));
-  run.Measure(DrawLoads(model, run.plan(), 1), {}, &network);
+  const GridPlan plan = PlanGrid(model, grid, {0});
+  MeasureGrown(model, plan, MatchComplete(model, plan), DrawLoads(model, plan, 1), {}, &network);
   fmt::print("{} {:.2f} {:.0f}\n", grid.size(), SecondsSince(begin), PeakMebibytes());
 }
 
