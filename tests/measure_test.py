@@ -266,6 +266,7 @@ class MpiTest:
         self.assertEqual(result.code, 0, result.err)
         self.assertEqual(self.regions()["exchange"]["mostStarts"], 5)
 
+    @busy.tried
     def test_the_load_balance_is_the_one_constructed(self):
         result = self.measure(2, "pils", "1000", "100", "1", "0.5")
         self.assertEqual(result.code, 0, result.err)
@@ -515,6 +516,7 @@ class MpiTest:
             self.skipTest(f"other programs disturb the run: {', '.join(missed)}")
         self.assertEqual(missed, {})
 
+    @busy.tried
     def test_one_sided_communication_is_replayed(self):
         # Ranks compute 2.5 ms an iteration on average, where the run needs 4: serialization is 2.5/4, with a barrier as
         # with windows, less where other processes keep the ranks from their cores. Without waiting it would be 1. What
