@@ -23,6 +23,7 @@
 #include "report/report.h"
 #include "study/input_files.h"
 #include "study/run_study.h"
+#include "study/scenario.h"
 #include "study/study.h"
 #include "support/ring_program.h"
 #include "support/temporary_folder.h"
