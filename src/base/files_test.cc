@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/diagnostics.h"
 #include "support/repeats.h"
 #include "support/temporary_folder.h"

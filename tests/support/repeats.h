@@ -6,14 +6,15 @@
 
 namespace farscale::test {
 
-// Daily checks draw a tenth of the random programs, tables and the like; scripts/check --full sets FARSCALE_ALL_TESTS
-// and draws all of them. Sanitizers make programs ten to twenty times slower and find what they find in the first few
-// repetitions: with them it is always a tenth. The build says so, as the tests themselves may be compiled without.
+// True unless scripts/check --full, which sets FARSCALE_ALL_TESTS, runs the tests.
 inline bool IsDaily() {
   static const bool is_daily = std::getenv("FARSCALE_ALL_TESTS") == nullptr;
   return is_daily;
 }
 
+// Daily checks draw a tenth of the random programs, tables and the like; scripts/check --full draws all of them.
+// Sanitizers make programs ten to twenty times slower and find what they find in the first few repetitions: with them it
+// is always a tenth. The build says so, as the tests themselves may be compiled without.
 inline bool IsBrief() {
 #ifdef FARSCALE_SANITIZED
   return true;
@@ -22,7 +23,7 @@ inline bool IsBrief() {
 #endif
 }
 
-// From one to the next where all are tried every night, with sanitizers, too: bytes that are changed, traces.
+// The step through what is tried whole every night, with sanitizers, too: bytes that are changed, traces.
 inline std::size_t DailyStep(std::size_t daily) { return IsDaily() ? daily : 1; }
 
 // All of them, or a tenth.
