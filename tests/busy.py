@@ -1,7 +1,7 @@
 """Tests of times on machines that others use, too: three attempts, and wider bounds in the last one where processes wait.
 
 Linux says for how much of the last ten seconds something waited for a processor (/proc/pressure/cpu). Bounds are as
-given on an idle machine, and nine times as wide where something waited all the time.
+given on an idle machine, and five times as wide where something waited all the time.
 """
 
 import functools
@@ -23,7 +23,7 @@ def share_waited():
 
 def bound(quiet):
     """The bound in a test that is `tried`: as given, wider in the last attempt alone."""
-    return quiet if attempts_left else quiet * (1 + 8 * share_waited())
+    return quiet if attempts_left else quiet * (1 + 4 * share_waited())
 
 
 def tried(test):
