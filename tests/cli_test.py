@@ -1371,6 +1371,7 @@ class Grow(CliTest):
         result = self.run_ok("run", few, "-o", self.folder / "few")
         self.assertIn("2 runs; three or more of different numbers of ranks", result.stderr)
 
+    @nightly.alone
     def test_files_do_not_depend_on_threads(self):
         files = {}
         for threads in (1, 5):
@@ -1385,6 +1386,7 @@ class Grow(CliTest):
         self.assertGreater(len(files[1]), 64)
         self.assertEqual(files[1], files[5])
 
+    @nightly.alone
     def test_commands_take_grown_runs(self):
         # Shares of the waiting on 64 ranks as measured: ../shared.
         measured = {"lower_sweep": 0.497, "upper_sweep": 0.264}
@@ -1927,9 +1929,10 @@ class Names(unittest.TestCase):
                 self.assertNotIn("<b>", page.replace("<b>factor</b>", ""))
                 self.assertNotRegex(page, "[\x00-\x08\x0b-\x1f]")
 
+    @nightly.alone
     def test_of_phases_in_studies(self):
         names = nasty_names(50)
-        for first in nightly.some(range(0, len(names), 10), 5):
+        for first in range(0, len(names), 10):
             phases = "".join(f"[[phases]]\nname = {json.dumps(name)}\nwindow = [{i / 1e2}, {i / 1e2 + 9e-3}]\n"
                              for i, name in enumerate(names[first:first + 10]))
             runs = "".join(f"[[runs]]\ntrace = {json.dumps(trace)}\n" for trace in LU_TRACES[:2])
@@ -1946,7 +1949,7 @@ class Names(unittest.TestCase):
 
     def test_of_folders(self):
         names = (b"caf\xe9", b"a\xff\xfeb", "日本".encode(), b"new\nline", b"quo\"te'\\x", b"{{x}} [a](b)", b"-o", b"=1+1")
-        for name in nightly.some(names, 5):
+        for name in nightly.some(names, 8):
             with self.subTest(name):
                 top = os.path.join(os.fsencode(self.here), name)
                 for ranks in (2, 4, 8):
@@ -1985,7 +1988,7 @@ class Limits(unittest.TestCase):
             self.assertNotIn("internal error", done.stderr, what)
 
     def test_of_memory(self):
-        for kibibytes in nightly.some([*range(30000, 120000, 3000), *range(120000, 600000, 60000)], 9):
+        for kibibytes in nightly.some([*range(30000, 120000, 3000), *range(120000, 600000, 60000)], 13):
             for command in (["factors", LU_TRACES[2], "-j1"], ["factors", *LU_TRACES], ["inspect", LU_TRACES[0], "-j4"]):
                 self.check(self.run_within(resource.RLIMIT_AS, kibibytes << 10, *command), (kibibytes, command))
 
@@ -2001,6 +2004,7 @@ class Limits(unittest.TestCase):
                 self.assertIn("cannot be written", done.stderr)
                 self.assertEqual(os.listdir(folder), [])
 
+    @nightly.alone
     def test_inputs_without_an_end(self):
         endless = "has no end within 256 MiB"
         with tempfile.TemporaryDirectory() as folder:
@@ -2008,11 +2012,11 @@ class Limits(unittest.TestCase):
             for link in links:
                 os.symlink("/dev/zero", link)
             commands = ["predict", "/dev/zero"], ["predict", links[0]], ["report", links[1]], ["run", links[2]]
-            for command in nightly.some(commands, 4):
+            for command in commands:
                 done = farscale(*command)
                 self.assertEqual(done.returncode, 3, command)
                 self.assertIn(endless, done.stderr)
-            for source in nightly.some(("yes", "cat /dev/zero"), 2):
+            for source in ("yes", "cat /dev/zero"):
                 done = subprocess.run(f"{source} | {PROGRAM} predict -", shell=True, capture_output=True, text=True, timeout=120)
                 self.assertEqual(done.returncode, 3)
                 self.assertIn(endless, done.stderr)

@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 import busy
+import nightly
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "mpi"
@@ -123,6 +124,7 @@ class CountersTest:
         self.assertLess(whole["instructions"], 3e9 * useful * (1 + busy.bound(0.02)))
         self.assertGreater(whole["instructions"], 3e9 * useful * 0.2)  # cores may be shared with others
 
+    @nightly.alone
     def test_papi_counts_in_a_trace(self):
         self.run_program(["trace", "-o", "trace"], "100", "500", "1")
         trace = str(self.here / "trace" / "traces.otf2")
@@ -139,6 +141,7 @@ class CountersTest:
         self.assertNotIn("ipc", whole)
         self.assertIn("no libpapi", self.sentences["noCounters"])
 
+    @nightly.alone
     def test_reading_that_takes_too_long_is_given_up(self):
         whole = self.measure("1000", "50", "1", FAKE_PAPI_SLOW="1")
         self.assertNotIn("ipc", whole)

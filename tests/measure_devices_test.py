@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 import busy
+import nightly
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ["FARSCALE"]
@@ -182,6 +183,7 @@ class DevicesTest:
             self.assertEqual(printed.stdout.count('Region: "CUDA kernel"'), 2 * 2 * 9)
             self.assertEqual(printed.stdout.count('Region: "CUDA copy"'), 2 * 2 * 4)
 
+    @nightly.alone
     def test_longer_kernels_are_the_cause_of_waiting(self):
         self.trace(2)
         losses = self.farscale("imbalance", "-o", "-")["phases"][0]
@@ -198,6 +200,7 @@ class DevicesTest:
                              {name.split(" (node")[0] for name in names})
         self.assertEqual(self.farscale("factors", "--format", "json")["rows"][0]["totals"]["deviceTimes"]["devices"], 1)
 
+    @nightly.alone
     def test_devices_of_chosen_regions_alone(self):
         own = self.trace(2, options=["--record-only", "work"])
         factors = self.factors_of_trace()
@@ -207,6 +210,7 @@ class DevicesTest:
         kernels = sum(rank["kernels"] for rank in own)
         self.assertAlmostEqual(whole, kernels, delta=busy.bound(0.02) * kernels)  # without the one behind it
 
+    @nightly.alone
     def test_an_estimate_counts_what_devices_do(self):
         self.trace(2)
         files = self.here.glob("trace/traces/*.evt")

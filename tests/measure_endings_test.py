@@ -20,6 +20,8 @@ import threading
 import time
 import unittest
 
+import nightly
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "mpi"
 PROGRAM = os.environ["FARSCALE"]
@@ -134,10 +136,10 @@ class EndingTest:
         self.assertLess(min(elapsed), 1.0)
 
     def test_every_other_end_is_reported_once(self):
-        for how, rank, ending in (("exit3", "1", "not finalized"), ("exit0", None, None), ("_exit", None, None),
-                                  ("segv", "1", "signal"), ("overflow", "1", "signal"),
-                                  ("abort", "2", "signal"), ("usr2", "1", "signal"),
-                                  ("term", "1", "signal"), ("mpi_abort", "1", "aborted")):
+        ends = (("segv", "1", "signal"), ("exit0", None, None), ("overflow", "1", "signal"),
+                ("exit3", "1", "not finalized"), ("abort", "2", "signal"), ("usr2", "1", "signal"),
+                ("mpi_abort", "1", "aborted"), ("term", "1", "signal"), ("_exit", None, None))
+        for how, rank, ending in nightly.some(ends, 3):
             with self.subTest(how):
                 for path in self.here.glob("*.json"):
                     path.unlink()
@@ -176,6 +178,7 @@ class EndingTest:
             self.assertNotIn("otf2-print:", printed.stdout + printed.stderr)
             self.assertEqual(len(re.findall("^ENTER .*MPI_Allreduce", printed.stdout, re.MULTILINE)), 3 * 10)
 
+    @nightly.alone
     def test_traces_keep_what_was_recorded(self):
         for how in (["kill", "1"], ["segv", "0"], ["term"], ["exit0"]):
             with self.subTest(how):
@@ -199,6 +202,7 @@ class EndingTest:
         self.assertEqual(inspected["ranks"], 3, result.err)
         self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Allreduce"], 3 * 10)
 
+    @nightly.alone
     def test_what_a_failed_node_leaves_can_be_finished(self):
         # The guards are killed with the ranks, as when the power fails.
         launcher = subprocess.Popen([f"mpirun.{self.name}", "-n", "2", PROGRAM, "trace", "--flush", "0.1", "-o", "t",
@@ -230,6 +234,7 @@ class EndingTest:
                 b"mpirun" not in (process / "cmdline").read_bytes().split(b"\0")[0]
         return False
 
+    @nightly.alone
     def test_all_killed_at_once_are_reported(self):
         launcher = subprocess.Popen([f"mpirun.{self.name}", "-n", "3", PROGRAM, "measure", str(self.bin / "badends"),
                                      "wait"], cwd=self.here, env=environment(self.here), text=True,
@@ -273,6 +278,7 @@ class EndingTest:
                                                         capture_output=True).stdout)
         self.assertEqual(list((self.here / "pages").iterdir()), [])
 
+    @nightly.alone
     def test_pages_stay_where_farscale_cannot_be_run(self):
         # As with a library that is preloaded by hand.
         result = self.mpirun("-n", 2, "env", f"LD_PRELOAD={LIBRARIES}/libfarscale-{self.name}.so", self.bin / "badends")
@@ -309,6 +315,7 @@ class EndingTest:
 
     # What others put where pages lie.
 
+    @nightly.alone
     def test_pipes_and_folders_among_the_pages_stop_nobody(self):
         own = os.geteuid()
         for name in ("farscale.65534.x", f"farscale.{own}.x", f"farscale.{own}.job.0"):

@@ -219,6 +219,7 @@ class MpiTest:
         self.assertEqual(self.results()["signal"], 11)
         self.validate()
 
+    @nightly.alone
     def test_threads_are_counted(self):
         result = self.measure(2, "threads")
         if result.code == 77:
@@ -237,6 +238,7 @@ class MpiTest:
         self.assertEqual(factors.code, 0)
         self.assertIn("MPI calls were made by threads other than the main one", factors.err)
 
+    @nightly.alone
     def test_ideal_clocks_where_several_threads_may_call(self):
         """The main thread alone does: nothing is missing. Others do: nobody waits for their clocks in vain."""
         if self.measure(3, "threads", "only", options=["--ideal"]).code == 77:
@@ -248,6 +250,7 @@ class MpiTest:
         self.assertNotIn("transferEfficiency", self.regions("mixed.json")["whole run"]["factors"])
         self.trace(3, "threads", "mixed", options=["--ideal"])
 
+    @nightly.alone
     def test_another_thread_fills_its_stack(self):
         if self.measure(2, "threads", "overflow").code == 77:
             self.skipTest("this MPI does not let several threads call")
@@ -295,6 +298,7 @@ class MpiTest:
             shutil.rmtree(self.here / "trace", ignore_errors=True)
             (self.here / "farscale.json").unlink(missing_ok=True)
 
+    @nightly.alone
     def test_other_tools_that_are_preloaded_keep_working(self):
         first, second = self.make_tool("one"), self.make_tool("two")
         program = str(self.bin / "reductions")
@@ -391,6 +395,7 @@ class MpiTest:
             # Every rank sends five times 3 to its next ones, 3 persistent ones, and 3 along the line.
             self.assertEqual(inspected["messages"], (5 + 1) * 3 * ranks + (5 + 1) * 2 * (ranks // 2) + 3 * ranks)
 
+    @nightly.alone
     def test_communicators_between_two_groups_are_in_the_trace(self):
         self.trace(3, "groups", options=["--ideal"])
         self.assertIn("idealIncomplete", self.ids("trace/farscale.json"))  # copies made by MPI_Comm_idup
@@ -402,6 +407,7 @@ class MpiTest:
         self.assertEqual(inspected["messages"], 3 * 2)
         self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Allreduce"], 3 * 3)
 
+    @nightly.alone
     def test_a_fortran_trace_is_whole(self):
         if not (self.bin / "fortran08").exists():
             self.skipTest("no Fortran compiler")
@@ -446,6 +452,7 @@ class MpiTest:
                 return
         self.fail(f"off by {off}")
 
+    @nightly.alone
     def test_waits_of_one_sided_communication_are_told(self):
         waits = {"fence": {"waitAtFence"}, "epochs": {"latePost", "earlyWait"}, "held": {"waitForLock"},
                  "shared": {"waitForLock"}, "neighbours": {"lateNeighbour"}, "started": {"lateSender"}, "file": set()}
@@ -498,7 +505,7 @@ class MpiTest:
             self.skipTest("ranks wait actively under MPICH, so that each of 8 needs a core")
         # The machine may disturb a run: one of three must be as expected.
         missed = {}
-        for fault, (place, region, ranks, seconds) in nightly.some(self.FAULTS.items(), 6):
+        for fault, (place, region, ranks, seconds) in nightly.some(self.FAULTS.items(), 12):
             tried = []
             for attempt in range(3):
                 cause = self.first_cause(fault)
@@ -516,6 +523,7 @@ class MpiTest:
             self.skipTest(f"other programs disturb the run: {', '.join(missed)}")
         self.assertEqual(missed, {})
 
+    @nightly.alone
     @busy.tried
     def test_one_sided_communication_is_replayed(self):
         # Ranks compute 2.5 ms an iteration on average, where the run needs 4: serialization is 2.5/4, with a barrier as
@@ -570,7 +578,7 @@ class MpiTest:
         cases = {"around": (f"0w{{}}b1{steps}0w{{}}b", 80, 160), "repeated": (f"00w{{}}b1{steps}0b0w{{}}b11", 80, 160),
                  "levels": (f"2w10b0w{{}}b2w{{}}b1{steps}2", 90, 160), "regions": ("0(w{}b1" + "w20b)(" * 3 + "0w{}b)1w20b", 80, 160),
                  "messages": ("0sw{}b1w30csw20b0w{}cb1w30", 80, 160), "finely": ("w20b0w{}b1" * 4 + "w1", 81, 320)}
-        for name, (script, on, off) in nightly.some(cases.items(), 3):
+        for name, (script, on, off) in nightly.some(cases.items(), 6):
             with self.subTest(name):
                 self.check_stretches(script, on, off)
 
@@ -598,6 +606,7 @@ class MpiTest:
         step = next(region for region in inspected["regions"] if region["name"] == "step")
         self.assertAlmostEqual(step["seconds"] * step["most"], 0.08, delta=busy.bound(0.03))
 
+    @nightly.alone
     def test_a_rank_that_is_off_alone_is_said(self):
         for scripts in (["w20bw60b", "w20b0w60b"], ["w20b0w60b1w20b", "w20bw60bw20b"]):
             shutil.rmtree(self.here / "trace", ignore_errors=True)
@@ -611,7 +620,7 @@ class MpiTest:
     def test_programs_that_call_it_oddly_are_read(self):
         # Off from the begin to the end, off at a sudden end, by a rank alone, with calls of threads.
         oddly = (["0w30b"], ["w30b0w30bx"], ["w30b0bw10b", "w30bbw10bx"], ["w10t0t1b"], ["010101w10b"], ["0"])
-        for scripts in nightly.some(oddly, 3):
+        for scripts in nightly.some(oddly, 7):
             with self.subTest(scripts):
                 shutil.rmtree(self.here / "trace", ignore_errors=True)
                 self.launch_ranks(2, [PROGRAM, "trace", "-o", "trace", str(self.bin / "pcontrol"), *scripts])
@@ -621,6 +630,7 @@ class MpiTest:
                     done = self.farscale(command, "trace/traces.otf2")
                     self.assertIn(done.code, (0, 4), f"{command}: {done.err}")
 
+    @nightly.alone
     @busy.tried
     def test_fortran_switches_measuring_off(self):
         if not (self.bin / "pcontrol77").exists():
@@ -634,6 +644,7 @@ class MpiTest:
         self.assertEqual([region["name"] for region in inspected["regions"]][0], "step")
         self.assertIn("measurementOff", {finding["id"] for finding in inspected["diagnostics"]} | {"measurementOff"})
 
+    @nightly.alone
     def test_a_window_of_occurrences_has_its_own_factors(self):
         result = self.trace(2, "ends", options=["--record-only", "step:3..5"])
         self.assertIn("factors of step:3..5, as recorded", result.err)
@@ -685,6 +696,7 @@ class MpiTest:
         result = self.trace(2, "odd", "halo", options=["--only", "sovle"])
         self.assertIn("no rank started a region that was to be recorded", result.err)
 
+    @nightly.alone
     def test_a_long_trace_is_flushed_and_says_so(self):
         # More events than a rank keeps in memory.
         self.trace(1, "pils", "250000", "0")
@@ -692,6 +704,7 @@ class MpiTest:
         self.assertEqual({c["name"]: c["count"] for c in inspected["calls"]}["MPI_Barrier"], 250001)
         self.assertIn("bufferFlush", self.farscale("factors", "trace/traces.otf2").err)
 
+    @nightly.alone
     def test_nodes_are_told_apart(self):
         # Two nodes of two ranks; of each, the second rank computes half as much as the first of all.
         command = []
@@ -769,6 +782,7 @@ class OpenMpi(MpiTest, unittest.TestCase):
     launch = ["--oversubscribe"]
 
     # Debian's MPICH cannot spawn.
+    @nightly.alone
     def test_regions_of_python(self):
         pythons = [python for python in (sys.executable, "/usr/bin/python3") if
                    subprocess.run([python, "-c", "import mpi4py"], capture_output=True).returncode == 0]
@@ -783,6 +797,7 @@ class OpenMpi(MpiTest, unittest.TestCase):
         self.check_load_balance(regions["step"], 0.75)
         self.assertEqual(self.launch_ranks(2, program).out.strip(), "nothing")
 
+    @nightly.alone
     def test_a_program_that_spawns_is_measured_with_its_children(self):
         for how, calls in (("", (3, 2 * 3)), ("multiple", (3, 2 * 3))):
             result = self.measure(1, "spawn", *how.split(), options=["-o", f"{how}run.json"])

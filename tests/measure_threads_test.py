@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 import busy
+import nightly
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tests" / "mpi" / "hybrid.c"
@@ -210,6 +211,7 @@ class ThreadsTest:
             self.assertEqual(begun, len(re.findall(r"^LEAVE .*omp task", printed, re.MULTILINE)))
             self.assertGreaterEqual(begun, 36)
 
+    @nightly.alone
     def test_a_trace_has_tasks_that_other_threads_alone_ran(self):
         self.trace(1, "others")
         if shutil.which("otf2-print"):
@@ -217,6 +219,7 @@ class ThreadsTest:
             self.assertEqual(len(re.findall(r"^ENTER .*\"!\$omp task\"", printed, re.MULTILINE)), 2)
             self.assertEqual(re.findall(r"^(?:ENTER|LEAVE) .*\"!\$omp task\"", self.printed("-L", "0"), re.MULTILINE), [])
 
+    @nightly.alone
     def test_an_estimate_counts_events_of_all_threads(self):
         self.trace(1, "many", "5000", "1", "4")
         sizes = [file.stat().st_size for file in (self.here / "trace" / "traces").glob("*.evt")]
@@ -227,6 +230,7 @@ class ThreadsTest:
         self.assertAlmostEqual(sum(sizes) / 2**20 / float(said[1]), 1, delta=0.1)
         self.assertFalse(list(self.here.glob("trace2*/**/*.evt")))
 
+    @nightly.alone
     def test_a_trace_of_a_killed_program_has_the_main_threads(self):
         shutil.rmtree(self.here / "trace", ignore_errors=True)
         result = self.measure(2, "loops", "segv", options=("-o", "trace"), mode="trace")
@@ -269,6 +273,7 @@ class ThreadsTest:
                                delta=busy.bound(0.05) * elapsed)
         self.check_said()
 
+    @nightly.alone
     def test_threads_that_have_ended(self):
         for arguments in (["joined"], ["joined", "segv"]):
             self.measure(1, *arguments)

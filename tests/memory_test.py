@@ -70,7 +70,7 @@ class Memory(unittest.TestCase):
     def test_every_trace_in_files(self):
         traces = small_traces()
         self.assertGreater(len(traces), 10)
-        for trace in nightly.some(traces, 18):
+        for trace in nightly.some(traces, 30):
             for command in (["factors", trace, "--format", "json"], ["imbalance", trace, "-o", "-"]):
                 usual, tiny = (self.run_with(memory, *command) for memory in (None, "64k"))
                 self.assertEqual(tiny.stdout, usual.stdout, command)
@@ -89,6 +89,7 @@ class Memory(unittest.TestCase):
                                 if path.is_file()})
             self.assertEqual(outputs[0], outputs[1])
 
+    @nightly.alone
     def test_trace_of_three_times_the_memory(self):
         def command(name, turns):
             write_turns(self.folder / name, 8, turns)

@@ -6,6 +6,9 @@ import unittest
 
 IS_BRIEF = not os.environ.get("FARSCALE_ALL_TESTS")
 
+# Over a test that takes long or says what others say of another case: in scripts/check --full alone.
+alone = unittest.skipIf(IS_BRIEF, "in scripts/check --full")
+
 
 def some(items, step):
     """All of them, or in daily checks every `step`-th, with the first."""

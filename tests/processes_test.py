@@ -14,6 +14,8 @@ import tempfile
 import time
 import unittest
 
+import nightly
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ["FARSCALE"]).resolve()
 LULESH = ROOT / "sample-runs/lulesh"
@@ -146,6 +148,7 @@ class Processes:
         (self.folder / name).write_text(text)
         return self.folder / name
 
+    @nightly.alone
     def test_paraver_texts(self):
         trace = self.write("t.prv", paraver_text([60] * 4))
         self.same_at_all_counts("factors", trace, "--format", "json")
@@ -188,6 +191,7 @@ class Processes:
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(done.stderr.decode().count("u.prv: no such trace"), 1, done.stderr)
 
+    @nightly.alone
     def test_one_rank_is_most_of_the_trace(self):
         text = self.write("uneven.prv", paraver_text([3, 400, 3]))
         self.same_at_all_counts("factors", text, "--format", "json", counts=(2,))
@@ -195,6 +199,7 @@ class Processes:
         self.assertEqual(self.run_on(0, "cut", text, "--window", "0,1", "-o", archive).returncode, 0)
         self.same_at_all_counts("factors", archive, "--format", "json", counts=(3,))
 
+    @nightly.alone
     def test_many_more_processes_than_ranks(self):
         self.same_at_all_counts("factors", LAMMPS[0], "--format", "json", counts=(16,))
         self.same_at_all_counts("factors", self.write("t.prv", paraver_text([60] * 4)), "--format", "json", counts=(16,))
@@ -209,10 +214,12 @@ class Processes:
     def test_killed_first_process_ends_all(self):
         self.ends_all(lambda job, first, further: os.kill(first[0], signal.SIGKILL))
 
+    @nightly.alone
     def test_interrupt_ends_all(self):
         # As a terminal does it: to all of its foreground group.
         self.ends_all(lambda job, first, further: os.killpg(job.pid, signal.SIGINT))
 
+    @nightly.alone
     def test_terminated_launcher_ends_all(self):
         # As batch systems do it at the end of the time.
         self.ends_all(lambda job, first, further: job.terminate())

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import unittest
 
+import busy
 from browser import Browser, find_browser
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -620,6 +621,7 @@ class ReportBrowserTest(unittest.TestCase):
         self.browser.send("Performance.disable")
         return 1000 * metrics["TaskDuration"]
 
+    @busy.tried
     def test_a_large_report_is_small_and_fast(self):
         results = large_results(self.folder)
         add_losses(results, json.loads((self.folder / "run/results.json").read_text()))

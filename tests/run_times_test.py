@@ -131,6 +131,7 @@ class Scaling(RunTimesTest):
             for scaling, value in (("strong", strong), ("weak", weak)):
                 self.assertAlmostEqual(self.efficiencies("--scaling", scaling)["", rows[-1][0], 1, 0], value, places=9)
 
+    @nightly.alone
     def test_what_times_exclude(self):
         random.seed(3)
         tables = [[(16, 100), (32, 52), (64, 28)]]
@@ -146,7 +147,7 @@ class Scaling(RunTimesTest):
     def test_series(self):
         """Strong and weak series in one table, by a column; without it the weak one is asked about."""
         random.seed(4)
-        for case in range(10):
+        for case in nightly.some(range(10), 4):
             rows, truth = [], {}
             for series in "abcd":
                 scaling = random.choice(("strong", "weak")) if series > "b" else ("strong" if series == "a" else "weak")
