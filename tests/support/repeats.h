@@ -13,8 +13,8 @@ inline bool IsDaily() {
 }
 
 // Daily checks draw a tenth of the random programs, tables and the like; scripts/check --full draws all of them.
-// Sanitizers make programs ten to twenty times slower and find what they find in the first few repetitions: with them it
-// is always a tenth. The build says so, as the tests themselves may be compiled without.
+// Sanitizers make programs ten to twenty times slower and find what they find in the first few repetitions: with them
+// it is always a tenth. The build says so, as the tests themselves may be compiled without.
 inline bool IsBrief() {
 #ifdef FARSCALE_SANITIZED
   return true;
