@@ -1,4 +1,4 @@
-#include "models/posterior.h"
+#include "models/ensemble.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -145,8 +145,13 @@ class FreeProblem {
     return true;
   }
 
-  // The search for a minimum from `inner` on.
-  LeastSquares Minimize(Eigen::VectorXd inner, int iterations, double parameter_tolerance) const {
+  // The search for a minimum from the parameters on, or from what the transforms make of them.
+  LeastSquares Minimize(int iterations, double parameter_tolerance) const {
+    Eigen::VectorXd inner(NumParameters());
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      const double outer = *columns_[free_[k]];
+      inner(static_cast<Eigen::Index>(k)) = transforms_ != nullptr ? (*transforms_)[free_[k]].Inner(outer) : outer;
+    }
     ceres::TinySolver<FreeProblem> solver;
     solver.options.max_num_iterations = iterations;
     solver.options.gradient_tolerance = 1e-16;
@@ -184,19 +189,6 @@ class FreeProblem {
   mutable std::vector<double> slopes_;  // derivatives of the transforms of the free parameters
 };
 
-// Minimizes the parameters of `free`, the others as they are, from `start` on; with `transforms`, from what they make
-// of it.
-LeastSquares MinimizeMoved(const Residuals& residuals, const std::vector<double>& start,
-                           const std::vector<std::size_t>& free, const std::vector<Transform>* transforms,
-                           int iterations, double parameter_tolerance) {
-  Eigen::VectorXd inner(static_cast<Eigen::Index>(free.size()));
-  for (std::size_t k = 0; k < free.size(); ++k) {
-    const double outer = start[free[k]];
-    inner(static_cast<Eigen::Index>(k)) = transforms != nullptr ? (*transforms)[free[k]].Inner(outer) : outer;
-  }
-  return FreeProblem(residuals, start, free, transforms).Minimize(std::move(inner), iterations, parameter_tolerance);
-}
-
 // The search for a minimum from `start` on, roughly: all parameters, transformed so that they need no bounds [James75].
 // Not converged where the curve is not defined.
 LeastSquares SearchFree(const Residuals& residuals, const std::vector<IntervalBounds>& bounds,
@@ -212,16 +204,7 @@ LeastSquares SearchFree(const Residuals& residuals, const std::vector<IntervalBo
   if (!std::isfinite(residuals.CostOf(moved))) return {};
   constexpr int kIterations = 60;      // chosen: searches that need more creep along a bound
   constexpr double kTolerance = 1e-6;  // relative, on the parameters; chosen: the refinement does the rest
-  return MinimizeMoved(residuals, start, all, &transforms, kIterations, kTolerance);
-}
-
-// The minimum over the parameters named by `free`, without bounds and as exactly as numbers allow, from `start` on;
-// the other parameters stay as they are.
-LeastSquares MinimizeFree(const Residuals& residuals, const std::vector<double>& start,
-                          const std::vector<std::size_t>& free) {
-  constexpr int kIterations = 200;
-  constexpr double kTolerance = 1e-13;  // chosen: above rounding
-  return MinimizeMoved(residuals, start, free, nullptr, kIterations, kTolerance);
+  return FreeProblem(residuals, start, std::move(all), &transforms).Minimize(kIterations, kTolerance);
 }
 
 // Relative distance from a bound at which a parameter counts as at it; chosen: above the rounding of the solver.
@@ -238,18 +221,6 @@ void SilenceCeres() {
     return true;
   }();
   static_cast<void>(silenced);
-}
-
-ceres::Solver::Options SolverOptions() {
-  ceres::Solver::Options options;
-  options.linear_solver_type = ceres::DENSE_QR;
-  options.max_num_iterations = 200;
-  options.function_tolerance = 1e-15;
-  options.gradient_tolerance = 1e-15;
-  options.parameter_tolerance = 1e-14;
-  options.logging_type = ceres::SILENT;
-  options.num_threads = 1;
-  return options;
 }
 
 // Solves with the bounds as they are, from solution.parameters on, with the parameters of `held` kept where they are.
@@ -276,9 +247,17 @@ void SolveBounded(const Residuals& residuals, const std::vector<IntervalBounds>&
   if (!held.empty()) {
     problem.SetManifold(parameters, new ceres::SubsetManifold(static_cast<int>(bounds.size()), held));
   }
+  ceres::Solver::Options options;
+  options.linear_solver_type = ceres::DENSE_QR;
+  options.max_num_iterations = 200;
+  options.function_tolerance = 1e-15;
+  options.gradient_tolerance = 1e-15;
+  options.parameter_tolerance = 1e-14;
+  options.logging_type = ceres::SILENT;
+  options.num_threads = 1;
   SilenceCeres();
   ceres::Solver::Summary summary;
-  ceres::Solve(SolverOptions(), &problem, &summary);
+  ceres::Solve(options, &problem, &summary);
   solution.converged = summary.IsSolutionUsable();
   solution.cost = summary.final_cost;
 }
@@ -325,7 +304,9 @@ LeastSquares Refine(const Residuals& residuals, const std::vector<IntervalBounds
   LeastSquares refined;
   refined.parameters = start;
   if (!free.empty()) {
-    refined = MinimizeFree(residuals, start, free);
+    constexpr int kIterations = 200;
+    constexpr double kTolerance = 1e-13;  // chosen: above rounding
+    refined = FreeProblem(residuals, start, free, nullptr).Minimize(kIterations, kTolerance);
   } else {
     refined.cost = residuals.CostOf(start);
     refined.converged = std::isfinite(refined.cost);

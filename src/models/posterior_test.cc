@@ -1,5 +1,5 @@
 // Draws against sums over fine grids of parameters and scatters, where the posterior is known.
-#include "models/posterior.h"
+#include "models/ensemble.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -120,12 +120,6 @@ std::vector<ModelParameter> ParseParameters(const ConfigTable& table) {
   return parameters;
 }
 
-std::vector<std::string> VariablesOf(const std::vector<ModelParameter>& parameters) {
-  std::vector<std::string> variables = {"x", "P"};
-  for (const ModelParameter& parameter : parameters) variables.push_back(parameter.name);
-  return variables;
-}
-
 std::optional<LinearStart> ParseStart(const ConfigTable& model, const std::vector<ModelParameter>& parameters) {
   const auto table = model.Table("start");
   if (!table) return std::nullopt;
@@ -313,6 +307,8 @@ double ScalingModel::XOf(double cores, int dimension) {
 ScalingModel ParseModel(const std::string& text, const std::string& file) {
   const ConfigTable table = ConfigTable::Parse(text, file);
   const std::vector<ModelParameter> parameters = ParseParameters(table);
+  std::vector<std::string> variables = {"x", "P"};
+  for (const ModelParameter& parameter : parameters) variables.push_back(parameter.name);
   const std::vector<int> dimensions =
       table.Has("dimensions") ? ParseDimensions(table, "dimensions") : std::vector<int>{1};
   if (dimensions.empty()) table.Fail("dimensions", "'dimensions' must not be empty");
@@ -326,7 +322,7 @@ ScalingModel ParseModel(const std::string& text, const std::string& file) {
                      usual,
                      ParsePriors(table, "prior_of_times", usual),
                      parameters,
-                     Formula(table.RequiredString("formula"), VariablesOf(parameters), table.Where("formula")),
+                     Formula(table.RequiredString("formula"), variables, table.Where("formula")),
                      ParseStart(table, parameters),
                      table.Integer("order").value_or(std::numeric_limits<std::int64_t>::max()),
                      ParseRoles(table, factors.empty()),

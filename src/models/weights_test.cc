@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "models/posterior.h"
+#include "models/ensemble.h"
 #include "support/models.h"
 
 namespace farscale {
