@@ -29,26 +29,19 @@ double Rounded(double value, double unit) {
 
 // Knowledge of one kind of link on the way to its numbers.
 struct LinkData {
+  LinkData(const char* kind, LinkObservations observed) : name(kind), observations(std::move(observed)) {
+    if (!observations.transfers.empty()) fit = FitLink(observations.transfers);
+    usable = observations.transfers.size() >= kFewestMessages;  // those with impossible times are gone now
+    const std::vector<Tick>& posts = observations.posts;
+    if (posts.size() >= kFewestMessages) overhead = Quantile({posts.begin(), posts.end()}, 0.25);
+  }
+
   const char* name;  // "within nodes"
   LinkObservations observations;
   LinkFit fit;
-  double overhead = 0;  // ticks
-  bool has_overhead = false;
+  std::optional<double> overhead;  // ticks
   bool usable = false;
 };
-
-LinkData Gather(const char* name, LinkObservations observations) {
-  LinkData data{name, std::move(observations), {}, 0, false, false};
-  std::vector<TransferTime>& transfers = data.observations.transfers;
-  if (!transfers.empty()) data.fit = FitLink(transfers);
-  data.usable = transfers.size() >= kFewestMessages;  // those with impossible times are gone now
-  data.has_overhead = data.observations.posts.size() >= kFewestMessages;
-  if (data.has_overhead) {
-    const std::vector<Tick>& posts = data.observations.posts;
-    data.overhead = Quantile({posts.begin(), posts.end()}, 0.25);
-  }
-  return data;
-}
 
 // The limit that contradicts the fewest sends whose receiver came late: those below should not have waited for it,
 // those from it on should. That of the rules stays unless at least kFewestMessages contradict it, and when no limit
@@ -96,27 +89,27 @@ void FindStarts(const Trace& trace, const LinkData& data, LinkCalibration& resul
 // Messages that do not show a bandwidth are taken to have that of the other kind of link, unless they were faster.
 bool TakesBandwidthOf(const LinkData& data, const LinkData& other) {
   return !data.fit.has_bandwidth && other.usable && other.fit.has_bandwidth &&
-         LatencyFor(data.observations.transfers, other.fit.ticks_per_byte) > 0;
+         LatencyFor(data.observations.transfers, other.fit.line.ticks_per_byte) > 0;
 }
 
 // Latency and overhead share the time that a message without bytes takes. What is unknown is bounded; where calls that
 // only post take longer than whole messages, that time is halved between the two.
 void ShareLatency(const Trace& trace, const LinkData& data, double latency, Link& link) {
   const auto seconds = [&](double ticks) { return Rounded(trace.Seconds(1) * ticks, kMicrosecond); };
-  const double most = std::max(latency, data.fit.latency_range.high);
-  const bool fits = data.overhead < latency;
-  const double overhead = fits ? data.overhead : latency / 2;
+  const double most = std::max(latency, data.fit.high.latency);
+  const bool fits = data.overhead.value_or(0) < latency;
+  const double overhead = fits ? data.overhead.value_or(0) : latency / 2;
   link.latency = seconds(latency - overhead);
   link.overhead = seconds(overhead);
-  if (!fits || !IsKnownWithin(data.fit.latency_range)) {
+  if (!fits || !IsKnownWithin(data.fit.low.latency, data.fit.high.latency)) {
     link.latency_at_most = seconds(fits ? most - overhead : most);
   }
-  if (!fits || !data.has_overhead) link.overhead_at_most = seconds(most);
+  if (!fits || !data.overhead) link.overhead_at_most = seconds(most);
 }
 
 // The bandwidth at which a message of all its time would have been carried at, or what the steepest line says.
 double LeastBandwidth(const Trace& trace, const LinkFit& fit, const Link& link) {
-  const double most = fit.byte_range.high;
+  const double most = fit.high.ticks_per_byte;
   const double least = most > 0 ? Rounded(trace.ticks_per_second / most, kMegabyte) : 0;
   return std::min(least, link.bandwidth);
 }
@@ -125,7 +118,7 @@ double LeastBandwidth(const Trace& trace, const LinkFit& fit, const Link& link) 
 Link TakenLink(const Trace& trace, const LinkData& data, Link link) {
   constexpr double kUnbounded = std::numeric_limits<double>::infinity();
   const bool any = !data.observations.transfers.empty();
-  const double most = any ? Rounded(trace.Seconds(1) * data.fit.latency_range.high, kMicrosecond) : kUnbounded;
+  const double most = any ? Rounded(trace.Seconds(1) * data.fit.high.latency, kMicrosecond) : kUnbounded;
   link.latency_at_most = most;
   link.latency = std::min(link.latency, most);
   link.overhead_at_most = most;
@@ -146,15 +139,15 @@ LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkDat
   result.largest = largest->bytes;
   result.tick = trace.Seconds(1);
   result.has_bandwidth = data.fit.has_bandwidth;
-  double latency = data.fit.latency, per_byte = data.fit.ticks_per_byte;
+  auto [latency, per_byte] = data.fit.line;
   if (TakesBandwidthOf(data, other)) {
-    per_byte = other.fit.ticks_per_byte;
+    per_byte = other.fit.line.ticks_per_byte;
     latency = LatencyFor(transfers, per_byte);
   }
   Link& link = result.link;
   ShareLatency(trace, data, latency, link);
   if (per_byte > 0) link.bandwidth = Rounded(trace.ticks_per_second / per_byte, kMegabyte);
-  if (!IsKnownWithin(data.fit.byte_range)) {
+  if (!IsKnownWithin(data.fit.low.ticks_per_byte, data.fit.high.ticks_per_byte)) {
     link.bandwidth_at_least = LeastBandwidth(trace, data.fit, link);
   }
   // Where times agree with nothing, senders wait for other reasons than the size of a message.
@@ -185,7 +178,7 @@ void NoteBandwidth(const LinkCalibration& link, const LinkData& data, const Link
                   "much; {}",
                   data.name,
                   TakesBandwidthOf(data, other) ? fmt::format("that {} is taken", other.name)
-                  : data.fit.ticks_per_byte > 0 ? "most of their time is taken to be that of their bytes"
+                  : data.fit.line.ticks_per_byte > 0 ? "most of their time is taken to be that of their bytes"
                                                 : "none is assumed, so larger ones take no longer"));
 }
 
@@ -200,7 +193,7 @@ void NoteMissing(const LinkData& data, const LinkData& other, std::vector<std::s
 
 void NoteDetails(const LinkCalibration& link, const LinkData& data, std::vector<std::string>& notes) {
   if (!link.link.IsKnown()) notes.push_back(fmt::format("not known {}: {}", data.name, DescribeUnknown(link.link)));
-  if (!data.has_overhead) {
+  if (!data.overhead) {
     notes.push_back(fmt::format("too few calls only post a message {}; calls are taken to cost nothing", data.name));
   }
   if (link.found_eager_limit) {
@@ -255,14 +248,6 @@ std::string Describe(const LinkCalibration& link) {
                      FormatSeconds(link.spread), FormatPercent(link.relative_spread));
 }
 
-std::string DescribeSource(const Trace& trace, const Calibration& calibration) {
-  std::string text = fmt::format("calibrated from {}, {} ranks on {} node{}", trace.path, trace.size(),
-                                 trace.nodes.size(), trace.nodes.size() == 1 ? "" : "s");
-  text += "; between nodes: " + (calibration.remote ? Describe(*calibration.remote) : std::string("as within"));
-  text += "; within nodes: " + (calibration.local ? Describe(*calibration.local) : std::string("as between"));
-  return text + "; collectives: assumed, trees";
-}
-
 void FillNetwork(const Trace& trace, const LinkData& local, const LinkData& remote, Calibration& calibration) {
   Network& network = calibration.network;
   network.id = "calibrated";
@@ -270,7 +255,11 @@ void FillNetwork(const Trace& trace, const LinkData& local, const LinkData& remo
   network.local = calibration.local ? calibration.local->link : TakenLink(trace, local, calibration.remote->link);
   network.remote = calibration.remote ? calibration.remote->link : TakenLink(trace, remote, calibration.local->link);
   network.collectives = StandardCollectives();
-  network.source = DescribeSource(trace, calibration);
+  network.source = fmt::format(
+      "calibrated from {}, {} ranks on {} node{}; between nodes: {}; within nodes: {}; collectives: assumed, trees",
+      trace.path, trace.size(), trace.nodes.size(), trace.nodes.size() == 1 ? "" : "s",
+      calibration.remote ? Describe(*calibration.remote) : "as within",
+      calibration.local ? Describe(*calibration.local) : "as between");
 }
 
 }  // namespace
@@ -278,8 +267,7 @@ void FillNetwork(const Trace& trace, const LinkData& local, const LinkData& remo
 Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules) {
   RequireClocks(trace, matching);
   auto [within, between] = Observe(trace, matching, rules);
-  const LinkData local = Gather("within nodes", std::move(within));
-  const LinkData remote = Gather("between nodes", std::move(between));
+  const LinkData local("within nodes", std::move(within)), remote("between nodes", std::move(between));
   if (!local.usable && !remote.usable) {
     throw Error(ErrorKind::kNotEnoughData, trace.path,
                 fmt::format("not enough data to calibrate a network: of {} messages {} can be used, at least {} are "

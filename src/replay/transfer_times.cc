@@ -278,13 +278,6 @@ std::vector<SizeGroup> GroupBySize(const std::vector<TransferTime>& transfers, d
   return groups;
 }
 
-struct Line {
-  double at_zero = 0;
-  double slope = 0;
-
-  double operator()(double bytes) const { return at_zero + slope * bytes; }
-};
-
 // The line with the smallest sum of weighted relative distances, of those on which a byte takes no negative time. One
 // of those that are smallest goes through two of the points, or through one where that limit holds the line; so all of
 // them are tried. There are at most some hundred groups. Where it meets no byte may be below zero, by noise.
@@ -296,7 +289,7 @@ Line FitLine(const std::vector<SizeGroup>& groups) {
   Line best;
   double least = std::numeric_limits<double>::infinity();
   const auto consider = [&](const Line& line) {
-    if (!(line.slope >= 0) || !std::isfinite(line.slope)) return;
+    if (!(line.ticks_per_byte >= 0) || !std::isfinite(line.ticks_per_byte)) return;
     double sum = 0;
     for (const SizeGroup& group : groups) {
       sum += group.weight * std::fabs(group.ticks - line(group.bytes)) / std::max(group.ticks, small);
@@ -380,12 +373,13 @@ double TakeOutClocks(std::vector<TransferTime>& transfers) {
 // True if the times say how long a byte takes: half of the messages must say the same as the other half, small ones
 // and large ones in each.
 bool ShowsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeGroup>& groups, const Line& line) {
-  if (line.slope * (groups.back().bytes - groups.front().bytes) < kFewestTicks) return false;
+  if (line.ticks_per_byte * (groups.back().bytes - groups.front().bytes) < kFewestTicks) return false;
   std::stable_sort(transfers.begin(), transfers.end(),
                    [](const TransferTime& a, const TransferTime& b) { return a.bytes < b.bytes; });
   std::array<std::vector<TransferTime>, 2> halves;
   for (std::size_t i = 0; i < transfers.size(); ++i) halves[i % 2].push_back(transfers[i]);
-  const double one = FitLine(GroupBySize(halves[0], kFast)).slope, other = FitLine(GroupBySize(halves[1], kFast)).slope;
+  const double one = FitLine(GroupBySize(halves[0], kFast)).ticks_per_byte;
+  const double other = FitLine(GroupBySize(halves[1], kFast)).ticks_per_byte;
   return one > 0 && other > 0 && std::max(one, other) <= kAgreement * std::min(one, other);
 }
 
@@ -401,10 +395,10 @@ void TakeRanges(const std::vector<SizeGroup>& groups, const Line& line, LinkFit&
   const Line steep = Tilted(groups, line, 1), flat = Tilted(groups, line, -1);
   double fastest = groups.front().ticks;
   for (const SizeGroup& group : groups) fastest = std::min(fastest, group.ticks);
-  const auto [low, high] = std::minmax({line.at_zero, steep.at_zero, flat.at_zero});
-  fit.latency_range = {std::clamp(low, 0.0, fastest), line.at_zero > 0 ? std::clamp(high, 0.0, fastest) : fastest};
-  const auto [least, most] = std::minmax({line.slope, steep.slope, flat.slope});
-  fit.byte_range = {least, most};
+  const auto [low, high] = std::minmax({line.latency, steep.latency, flat.latency});
+  const auto [least, most] = std::minmax({line.ticks_per_byte, steep.ticks_per_byte, flat.ticks_per_byte});
+  fit.low = {std::clamp(low, 0.0, fastest), least};
+  fit.high = {line.latency > 0 ? std::clamp(high, 0.0, fastest) : fastest, most};
 }
 
 // Ticks a byte when the latency is known: the weighted median over the groups.
@@ -424,35 +418,33 @@ double SlopeFrom(const std::vector<SizeGroup>& groups, double latency) {
   return 0;
 }
 
-// The assumption for a time that does not say how much of it is latency: all of it where there are small messages, else
-// as much as a small message has of the bytes.
-Line ShareTime(double time, const std::vector<SizeGroup>& groups) {
-  const double latency = time * std::min(1.0, static_cast<double>(kSmallMessage) / std::max(1.0, groups.front().bytes));
-  return {latency, (time - latency) / std::max(1.0, groups.back().bytes)};
-}
-
 LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
   LinkFit fit;
   const std::vector<SizeGroup> groups = GroupBySize(transfers, kFast);
-  Line line = FitLine(groups);
+  Line& line = fit.line;
+  line = FitLine(groups);
   fit.has_bandwidth = ShowsBandwidth(transfers, groups, line);
   if (fit.has_bandwidth) {
     TakeRanges(groups, line, fit);
     const double bytes = groups.back().bytes;
-    if (line.slope * bytes < kTellingShare * line(bytes)) fit.byte_range = {0, fit.byte_range.high + 1 / bytes};
-    if (!IsKnownWithin(fit.latency_range)) {
-      const auto [low, high] = fit.latency_range;
-      line.at_zero = std::clamp(line.at_zero, low + (high - low) * kNearEnd, high - (high - low) * kNearEnd);
-      line.slope = std::clamp(SlopeFrom(groups, line.at_zero), fit.byte_range.low, fit.byte_range.high);
+    if (line.ticks_per_byte * bytes < kTellingShare * line(bytes)) {
+      fit.low.ticks_per_byte = 0;
+      fit.high.ticks_per_byte += 1 / bytes;
+    }
+    if (!IsKnownWithin(fit.low.latency, fit.high.latency)) {
+      const double low = fit.low.latency, high = fit.high.latency;
+      line.latency = std::clamp(line.latency, low + (high - low) * kNearEnd, high - (high - low) * kNearEnd);
+      line.ticks_per_byte =
+          std::clamp(SlopeFrom(groups, line.latency), fit.low.ticks_per_byte, fit.high.ticks_per_byte);
     }
   } else {
+    // The times do not say how much of them is latency: all where there are small messages, else as much as a small
+    // message has of the bytes.
     const double time = LatencyFor(transfers, 0);
-    line = ShareTime(time, groups);
-    fit.latency_range = {0, time};
-    fit.byte_range = {0, groups.back().ticks / std::max(1.0, groups.back().bytes)};
+    const double share = std::min(1.0, static_cast<double>(kSmallMessage) / std::max(1.0, groups.front().bytes));
+    line = {time * share, (time - time * share) / std::max(1.0, groups.back().bytes)};
+    fit.high = {time, groups.back().ticks / std::max(1.0, groups.back().bytes)};
   }
-  fit.latency = line.at_zero;
-  fit.ticks_per_byte = line.slope;
   fit.spread = Spread(transfers, line, false);
   fit.relative_spread = Spread(transfers, line, true);
   return fit;
@@ -460,7 +452,7 @@ LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
 
 // Those that had the links of their nodes to themselves, at a bandwidth that is no higher than that of the links.
 std::vector<TransferTime> Undisturbed(const std::vector<TransferTime>& transfers, const LinkFit& fit) {
-  const double per_byte = fit.has_bandwidth ? fit.ticks_per_byte : fit.byte_range.high;
+  const double per_byte = fit.has_bandwidth ? fit.line.ticks_per_byte : fit.high.ticks_per_byte;
   std::vector<TransferTime> some;
   for (const TransferTime& transfer : transfers) {
     const double disturbed = per_byte * static_cast<double>(transfer.competing_bytes);
@@ -470,7 +462,7 @@ std::vector<TransferTime> Undisturbed(const std::vector<TransferTime>& transfers
 }
 
 bool IsSameBandwidth(const LinkFit& a, const LinkFit& b) {
-  const auto [low, high] = std::minmax(a.ticks_per_byte, b.ticks_per_byte);
+  const auto [low, high] = std::minmax(a.line.ticks_per_byte, b.line.ticks_per_byte);
   return high <= (1 + kSameBandwidth) * low;
 }
 
@@ -479,18 +471,20 @@ bool IsSameBandwidth(const LinkFit& a, const LinkFit& b) {
 void BoundByOthers(const std::vector<SizeGroup>& groups, LinkFit& fit) {
   fit.shares_links = true;
   if (!fit.has_bandwidth) return;
-  fit.byte_range.low = 0;
+  fit.low.ticks_per_byte = 0;
   const SizeGroup& fastest = *std::ranges::min_element(groups, {}, &SizeGroup::ticks);
-  const double bytes = fit.byte_range.high * fastest.bytes;
+  const double bytes = fit.high.ticks_per_byte * fastest.bytes;
   const bool is_known = bytes <= kUndisturbed * fastest.ticks;
-  fit.latency_range = {is_known ? fastest.ticks - bytes : 0, fastest.ticks};
-  fit.latency = fastest.ticks - fit.ticks_per_byte * fastest.bytes;
-  if (!is_known) fit.latency = std::clamp(fit.latency, fastest.ticks * kNearEnd, fastest.ticks * (1 - kNearEnd));
+  fit.low.latency = is_known ? fastest.ticks - bytes : 0;
+  fit.high.latency = fastest.ticks;
+  double& latency = fit.line.latency;
+  latency = fastest.ticks - fit.line.ticks_per_byte * fastest.bytes;
+  if (!is_known) latency = std::clamp(latency, fastest.ticks * kNearEnd, fastest.ticks * (1 - kNearEnd));
 }
 
 }  // namespace
 
-bool IsKnownWithin(const FitRange& range) { return range.high - range.low <= kKnown * (range.low + range.high) / 2; }
+bool IsKnownWithin(double low, double high) { return high - low <= kKnown * (low + high) / 2; }
 
 LinkFit FitLink(std::vector<TransferTime>& transfers) {
   const double clock_difference = TakeOutClocks(transfers);
@@ -500,7 +494,7 @@ LinkFit FitLink(std::vector<TransferTime>& transfers) {
   std::vector<TransferTime> undisturbed = Undisturbed(transfers, fit);
   if (undisturbed.size() < transfers.size()) {
     const LinkFit better = undisturbed.size() >= kFewestMessages ? FitTimes(undisturbed) : LinkFit();
-    if (better.has_bandwidth && IsKnownWithin(better.byte_range) && !IsSameBandwidth(better, fit)) {
+    if (better.has_bandwidth && IsKnownWithin(better.low.ticks_per_byte, better.high.ticks_per_byte) && !IsSameBandwidth(better, fit)) {
       fit = better;
       transfers = std::move(undisturbed);
     } else if (!better.has_bandwidth || !IsSameBandwidth(better, fit)) {

@@ -61,19 +61,22 @@ Observations Observe(const Trace& trace, const Matching& matching, const ReplayR
 
 // The line through the travelling times of messages: T = L + S / B.
 
-// The range that the times leave open: the line can be tilted as far as times of equally large messages differ.
-struct FitRange {
-  double low = 0, high = 0;
+struct Line {
+  double latency = 0;         // ticks, with what the sending call costs
+  double ticks_per_byte = 0;  // 0 without a bandwidth
+
+  double operator()(double bytes) const { return latency + ticks_per_byte * bytes; }
 };
 
 // The range is narrow enough for a value of it to be one.
-bool IsKnownWithin(const FitRange& range);
+bool IsKnownWithin(double low, double high);
 
 struct LinkFit {
-  double latency = 0;           // ticks, with what the sending call costs; not negative
-  double ticks_per_byte = 0;    // 0 without a bandwidth
-  FitRange latency_range;       // around it; from 0 on without a bandwidth, as sizes then show nothing
-  FitRange byte_range;          // for ticks_per_byte; `high` without a bandwidth, too: all of a message's time
+  Line line;  // its latency is not negative
+  // The range of each number that the times leave open: the line can be tilted as far as times of equally large
+  // messages differ. Without a bandwidth, latencies from 0 on, as sizes then show nothing, and all of a message's time
+  // for its bytes.
+  Line low, high;
   bool has_bandwidth = false;   // the times say so
   bool shares_links = false;    // too few messages had the links of their nodes to themselves to say more than bounds
   double spread = 0;            // ticks: median distance of the times from the line
