@@ -21,15 +21,7 @@
 namespace farscale {
 namespace {
 
-// Calls of one kind on one rank.
-struct Calls {
-  std::uint64_t count = 0;
-  std::size_t first = 0;
-
-  void Add(std::size_t call) {
-    if (count++ == 0) first = call;
-  }
-};
+using Calls = std::vector<std::size_t>;  // of one kind on one rank
 
 Tick TimeWithin(const Interval& window, Tick enter, Tick leave) {
   return std::max<Tick>(0, std::min(leave, window.end.tick) - std::max(enter, window.begin.tick));
@@ -47,17 +39,6 @@ std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
   return never;
 }
 
-// Calls of a rank in which locks that the trace records decide how long they wait, and flushes between: these wait for
-// who holds the lock, if the MPI puts off to get it, and else for nobody.
-std::vector<bool> CallsOfLocks(const RankTimeline& timeline) {
-  std::vector<bool> calls(timeline.calls());
-  for (const LockEpoch& epoch : timeline.lock_epochs()) {
-    calls[epoch.lock_call] = calls[epoch.unlock_call] = true;
-    for (std::size_t call = epoch.lock_call; call < epoch.unlock_call; ++call) calls[call] = true;
-  }
-  return calls;
-}
-
 // Bytes that any MPI sends at once; chosen.
 constexpr std::uint64_t kSurelyEager = 1024;
 
@@ -68,16 +49,18 @@ class CallSearch {
 
   // `has_immediate`: collectives that do not block.
   void FindUnsynchronised(const Trace& trace, const RankTimeline& timeline, bool has_immediate, bool as_measured) {
-    std::vector<bool> calls_of_locks(timeline.calls()), never_completed;
-    if (as_measured) calls_of_locks = CallsOfLocks(timeline);
-    Posts posts;
-    if (has_immediate) {
-      never_completed = NeverCompleted(timeline);
-      posts = PostsBefore(timeline, timeline.first_record(window_.begin.call));
+    // Calls in which locks that the trace records decide how long they wait, and flushes between: these wait for who
+    // holds the lock, if the MPI puts off to get it, and else for nobody.
+    std::vector<bool> calls_of_locks(timeline.calls());
+    for (const LockEpoch& epoch : as_measured ? timeline.lock_epochs() : std::vector<LockEpoch>()) {
+      for (std::size_t call = epoch.lock_call; call <= epoch.unlock_call; ++call) calls_of_locks[call] = true;
     }
+    const std::vector<bool> never_completed = has_immediate ? NeverCompleted(timeline) : std::vector<bool>();
+    Posts posts;
+    if (has_immediate) posts = PostsBefore(timeline, timeline.first_record(window_.begin.call));
     std::uint64_t pending = 0;  // collectives that may not be complete, and no record will show
     const auto add_time = [&](std::size_t call) {
-      collectives.Add(call);
+      collectives.push_back(call);
       in_collectives += TimeWithin(window_, timeline.enter(call), timeline.leave(call));
     };
     for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
@@ -87,8 +70,8 @@ class CallSearch {
       const bool has_record = first < end;
       operations += kind == MpiCall::kOneSided;
       if (IsOneSided(kind) && !calls_of_locks[call]) {
-        if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) unknown.Add(call);
-        if (kind == MpiCall::kWindowLockAll) lock_all.Add(call);
+        if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) unknown.push_back(call);
+        if (kind == MpiCall::kWindowLockAll) lock_all.push_back(call);
       }
       const OperationPart part = has_record ? PartOf(timeline.record_kind(first)) : OperationPart{};
       const bool is_among_neighbours = has_record && !(part.IsCollective() && part.posts);
@@ -155,7 +138,7 @@ class CallSearch {
   void AddTime(const RankTimeline& timeline, std::size_t call, Tick times_shortest = 1) {
     const Tick enter = timeline.enter(call), leave = timeline.leave(call);
     if (call < window_.begin.call || leave - enter < times_shortest * shortest_) return;
-    messages.Add(call);
+    messages.push_back(call);
     in_messages += TimeWithin(window_, enter, leave);
   }
 
@@ -300,19 +283,19 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_m
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
     if (!found[rank]) continue;
     const auto add = [&](const Calls& calls) {
-      if (waits.calls == 0 && calls.count > 0) waits.example = Describe(trace, rank, calls.first);
-      waits.calls += calls.count;
+      if (waits.calls == 0 && !calls.empty()) waits.example = Describe(trace, rank, calls.front());
+      waits.calls += calls.size();
     };
     add(found[rank]->unknown);
     if (waits.operations > 0) add(found[rank]->lock_all);
     if (any(collectives_matter)) add(found[rank]->collectives);
     const Calls& messages = found[rank]->messages;
-    if (messages.count == 0 || in_messages <= kNamed * in_mpi) continue;
-    if (waits.messages == 0) waits.message_example = Describe(trace, rank, messages.first);
-    waits.messages += messages.count;
+    if (messages.empty() || in_messages <= kNamed * in_mpi) continue;
+    if (waits.messages == 0) waits.message_example = Describe(trace, rank, messages.front());
+    waits.messages += messages.size();
     if (!with_messages) continue;
     if (waits.calls == 0) waits.example = waits.message_example + ", which has no record of its message";
-    waits.calls += messages.count;
+    waits.calls += messages.size();
   }
   if (trace.diagnostics.Share(anomaly::kMpiStateOutsideCall) > kNoticeableWaits) {
     if (waits.calls == 0) waits.example = trace.diagnostics.Example(anomaly::kMpiStateOutsideCall);
