@@ -49,7 +49,7 @@ std::optional<ReplayResult> ReplayIdeally(const Trace& trace, const Matching& ma
   try {
     ReplayResult ideal = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
     if (matching.clocks_unknown) {
-      problem = "clocks of ranks contradict their messages: " + matching.clocks_unknown->reason;
+      problem = "clocks of ranks contradict their messages: " + *matching.clocks_unknown;
     } else if (ideal.unknown_waits.any()) {
       problem = "the trace does not say whom some calls wait for: " + ideal.unknown_waits.example;
     } else {
@@ -250,34 +250,35 @@ PictureCell RoundToLevels(const std::array<double, kRunStates>& times) {
   return cell;
 }
 
-RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayRules& rules, const PictureSize& size) {
+RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayRules& rules, std::int64_t rows,
+                     std::int64_t columns) {
   RunPicture picture;
   const Tick length = trace.end() - trace.begin();
   picture.seconds = trace.Seconds(length);
   picture.ranks = static_cast<std::int64_t>(trace.size());
   if (length <= 0) return picture;
-  const Columns columns = ColumnsOf(trace.begin(), length, std::min<std::int64_t>(size.columns, length));
+  const Columns edges = ColumnsOf(trace.begin(), length, std::min<std::int64_t>(columns, length));
   const std::optional<ReplayResult> ideal = ReplayIdeally(trace, matching, rules, picture.problem);
   std::optional<ThreadStates> states;
   const bool calls_devices = std::ranges::any_of(trace.regions, &Region::is_device_runtime);
   if (calls_devices && ThreadStates::AreIn(trace)) states.emplace(trace);
   picture.node_begins = NodeBegins(trace);
-  picture.ranks_per_row = (picture.ranks + size.rows - 1) / size.rows;
+  picture.ranks_per_row = (picture.ranks + rows - 1) / rows;
   const auto height = static_cast<std::size_t>(picture.ranks_per_row);
   picture.rows.resize((trace.size() + height - 1) / height);
   std::vector<StateTimes> totals(trace.size());
   ParallelFor(picture.rows.size(), [&](std::size_t row) {
     const std::size_t first = row * height, end = std::min(first + height, trace.size());
-    std::vector<StateTimes> cells(columns.size() - 1);
+    std::vector<StateTimes> cells(edges.size() - 1);
     for (std::size_t rank = first; rank < end; ++rank) {
-      totals[rank] = DrawRank(trace, rank, ideal, states, columns, cells);
+      totals[rank] = DrawRank(trace, rank, ideal, states, edges, cells);
     }
-    picture.rows[row] = FinishRow(columns, end - first, cells);
+    picture.rows[row] = FinishRow(edges, end - first, cells);
   });
   picture.shares = SharesOf(totals, length);
   for (std::size_t row = 0; row < picture.rows.size() && !trace.devices.empty(); ++row) {
     const std::size_t first = row * height;
-    for (DeviceRow& device : DevicesOfRow(trace, first, std::min(first + height, trace.size()), columns)) {
+    for (DeviceRow& device : DevicesOfRow(trace, first, std::min(first + height, trace.size()), edges)) {
       device.row = static_cast<std::int64_t>(row);
       picture.devices.push_back(std::move(device));
     }

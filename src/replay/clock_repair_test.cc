@@ -186,8 +186,8 @@ TEST(ClockRepair, SaysWhenMessagesGoOneWayAlone) {
   const Trace before = trace;
   const Matching matching = MatchSynchronised(trace);
   ASSERT_TRUE(matching.clocks_unknown);
-  EXPECT_EQ(matching.clocks_unknown->contradictions, 5u);
-  EXPECT_THAT(matching.clocks_unknown->reason, testing::HasSubstr("both directions"));
+  EXPECT_EQ(matching.diagnostics.count(anomaly::kClocksContradict), 5u);
+  EXPECT_THAT(*matching.clocks_unknown, testing::HasSubstr("both directions"));
   EXPECT_EQ(LargestError(before, trace), 0);
   EXPECT_THROW(RequireClocks(trace, matching), Error);
 }
@@ -209,7 +209,7 @@ TEST(ClockRepair, RefusesWhatNoClockExplains) {
     trace.timelines[1] = Retime(timeline, moved);
     const Matching matching = MatchSynchronised(trace);
     EXPECT_TRUE(matching.clocks_unknown) << seed;
-    EXPECT_EQ(matching.diagnostics.count(anomaly::kClocksContradict), matching.clocks_unknown->contradictions);
+    EXPECT_GT(matching.diagnostics.count(anomaly::kClocksContradict), 0u);
   }
 }
 
@@ -305,7 +305,7 @@ TEST(ClockRepair, LogicalClockTakesWhatIsLeft) {
     trace.timelines[2] = Retime(timeline, moved);
     ASSERT_FALSE(ClocksAgree(trace));
     const Matching matching = MatchSynchronised(trace);
-    ASSERT_FALSE(matching.clocks_unknown) << matching.clocks_unknown->reason;
+    ASSERT_FALSE(matching.clocks_unknown) << *matching.clocks_unknown;
     EXPECT_TRUE(ClocksAgree(trace)) << seed;
     EXPECT_LE(LargestError(truth, trace), 60000) << seed;
   }

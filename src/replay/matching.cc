@@ -35,14 +35,13 @@ void CollectTargets(const RankTimeline& timeline, RankMatching& targets) {
   }
 }
 
-// Numbers of the messages at one end of a channel: the first `matched` ones from `first` on, the rest from
-// `first_unmatched` on.
+// Numbers for the next messages at one end of a channel: `matched` ones from `next` on, the rest from `next_unmatched`.
 struct Numbering {
-  std::uint32_t first = 0;
+  std::uint32_t next = 0;
   std::uint32_t matched = 0;
-  std::uint32_t first_unmatched = 0;
+  std::uint32_t next_unmatched = 0;
 
-  std::uint32_t operator()(std::uint32_t k) const { return k < matched ? first + k : first_unmatched + (k - matched); }
+  std::uint32_t Take() { return matched > 0 ? (--matched, next++) : next_unmatched++; }
 };
 
 // One an endpoint, for sends, then for receives.
@@ -78,15 +77,6 @@ void AddEnds(const RankTimeline& timeline, std::size_t rank, const std::vector<s
   }
 }
 
-const Anomaly& MissingHalf(bool ends_early, bool is_receive) {
-  if (ends_early) return anomaly::kMessageCutAtEdge;
-  return is_receive ? anomaly::kUnmatchedReceive : anomaly::kUnmatchedSend;
-}
-
-std::string NameChannel(const ChannelEnd& end) {
-  return fmt::format("from rank {} to rank {} with tag {}", end.source, end.destination, end.tag);
-}
-
 // Calls visit(begin, end, shared) for every run of ends that are one channel: a send end, a receive end, or both, which
 // share so many messages.
 template <typename Visit>
@@ -100,22 +90,11 @@ void ForEachChannel(const std::vector<ChannelEnd>& ends, Visit visit) {
 }
 
 // Puts messages in the place of endpoints.
-void NumberPosts(const std::vector<Numbering>& numbering, std::vector<std::uint32_t>& posts) {
-  std::vector<std::uint32_t> seen(numbering.size());
+void NumberPosts(std::vector<Numbering>& numbering, std::vector<std::uint32_t>& posts) {
   static_assert(kNoTarget == kNoMessage);
   for (std::uint32_t& post : posts) {
-    if (post != kNoTarget) post = numbering[post](seen[post]++);
+    if (post != kNoTarget) post = numbering[post].Take();
   }
-}
-
-// The messages with both ends, and those with one.
-std::pair<std::uint64_t, std::uint64_t> CountMessages(const std::vector<ChannelEnd>& ends) {
-  std::uint64_t matched = 0, unmatched = 0;
-  ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
-    matched += shared;
-    for (std::size_t k = i; k < j; ++k) unmatched += ends[k].count - shared;
-  });
-  return {matched, unmatched};
 }
 
 // Matched ones first, channel by channel.
@@ -131,8 +110,10 @@ void NumberMessages(const std::vector<ChannelEnd>& ends, std::uint32_t matched, 
   });
 }
 
-// Ends of messages that lack the other one. Both kinds may count as one anomaly, whose example is the first of all.
-Diagnostics DiagnoseMissing(const std::vector<ChannelEnd>& ends, bool ends_early) {
+// The messages with both ends, and those with one. Adds the latter to the diagnostics: both kinds may count as one
+// anomaly, whose example is the first of all.
+std::pair<std::uint64_t, std::uint64_t> CountMessages(const std::vector<ChannelEnd>& ends, bool ends_early,
+                                                      Diagnostics& diagnostics) {
   std::array<std::uint64_t, 2> counts{}, populations{};  // sends, receives
   std::array<const ChannelEnd*, 2> first{};              // in the order of channels
   ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
@@ -144,21 +125,17 @@ Diagnostics DiagnoseMissing(const std::vector<ChannelEnd>& ends, bool ends_early
     }
   });
   const bool receives_first = first[1] != nullptr && (first[0] == nullptr || first[1]->Order() < first[0]->Order());
-  Diagnostics diagnostics;
   for (const bool is_receive : {receives_first, !receives_first}) {
-    const Anomaly& missing = MissingHalf(ends_early, is_receive);
-    diagnostics.Add(missing, counts[is_receive], first[is_receive] != nullptr ? NameChannel(*first[is_receive]) : "");
+    const Anomaly& missing = ends_early   ? anomaly::kMessageCutAtEdge
+                             : is_receive ? anomaly::kUnmatchedReceive
+                                          : anomaly::kUnmatchedSend;
+    std::string example;
+    if (const ChannelEnd* end = first[is_receive])
+      example = fmt::format("from rank {} to rank {} with tag {}", end->source, end->destination, end->tag);
+    diagnostics.Add(missing, counts[is_receive], example);
     if (populations[is_receive] > 0) diagnostics.AddPopulation(missing, populations[is_receive]);
   }
-  return diagnostics;
-}
-
-std::string DescribeMissingRanks(const Trace& trace, const CollectiveOperation& operation) {
-  const Communicator& communicator = trace.communicators[operation.communicator];
-  const std::size_t members = communicator.members.size() + communicator.remote.size();
-  if (operation.participants == members) return "";
-  return fmt::format("a {} on {} with {} of {} ranks", ToString(operation.kind), communicator.name,
-                     operation.participants, members);
+  return {populations[0] - counts[0], counts[0] + counts[1]};
 }
 
 // The k-th collective on a communicator is operation first[communicator] + k.
@@ -205,14 +182,15 @@ void MatchCollectives(const Trace& trace, Matching& matching) {
     }
   }
   for (const CollectiveOperation& operation : matching.collectives) {
-    const std::string missing = DescribeMissingRanks(trace, operation);
-    if (missing.empty()) continue;
+    const Communicator& communicator = trace.communicators[operation.communicator];
+    const std::size_t members = communicator.members.size() + communicator.remote.size();
+    if (operation.participants == members) continue;
     if (EndsEarly(trace)) {
-      matching.diagnostics.Add(anomaly::kCollectiveCutAtEdge, 1, trace.communicators[operation.communicator].name);
-      continue;
+      matching.diagnostics.Add(anomaly::kCollectiveCutAtEdge, 1, communicator.name);
+    } else if (++mismatches; example.empty()) {
+      example = fmt::format("a {} on {} with {} of {} ranks", ToString(operation.kind), communicator.name,
+                            operation.participants, members);
     }
-    ++mismatches;
-    if (example.empty()) example = missing;
   }
   matching.diagnostics.Add(anomaly::kCollectiveMismatch, mismatches, example);
   matching.diagnostics.AddPopulation(anomaly::kCollectiveMismatch, total);
@@ -243,25 +221,19 @@ void AddInitAndFinalize(const Trace& trace, Matching& matching) {
 // A matching by the wrong order shows in sizes that differ between sender and receiver.
 void CompareSizes(const Trace& trace, Matching& matching) {
   std::vector<std::uint64_t> sent(matching.matched), differing(trace.size());
-  const auto for_each_size = [&](std::size_t rank, const auto& wants, const auto& visit) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    Posts posts;
-    for (std::size_t i = 0; i < timeline.records(); ++i) {
-      const RecordPart part = NextPart(timeline, matching.ranks[rank], i, posts);
-      if (!part.IsCollective() && wants(part) && part.number < matching.matched)
-        visit(part.number, timeline.record_bytes(i));
-    }
-  };
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    for_each_size(
-        rank, [](const RecordPart& part) { return part.type == OperationClass::kSend && part.posts; },
-        [&](std::uint32_t message, std::uint64_t bytes) { sent[message] = bytes; });
-  });
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    for_each_size(
-        rank, [](const RecordPart& part) { return part.type == OperationClass::kReceive && part.completes; },
-        [&](std::uint32_t message, std::uint64_t bytes) { differing[rank] += sent[message] != bytes; });
-  });
+  for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive}) {
+    const bool sends = type == OperationClass::kSend;
+    ParallelFor(trace.size(), [&](std::size_t rank) {
+      const RankTimeline& timeline = trace.timelines[rank];
+      Posts posts;
+      for (std::size_t i = 0; i < timeline.records(); ++i) {
+        const RecordPart part = NextPart(timeline, matching.ranks[rank], i, posts);
+        if (part.type != type || !(sends ? part.posts : part.completes) || part.number >= matching.matched) continue;
+        if (sends) sent[part.number] = timeline.record_bytes(i);
+        if (!sends) differing[rank] += sent[part.number] != timeline.record_bytes(i);
+      }
+    });
+  }
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     matching.diagnostics.Add(anomaly::kMessageSizeMismatch, differing[rank], fmt::format("received by rank {}", rank));
   }
@@ -288,8 +260,7 @@ Matching MatchTrace(const Trace& trace) {
   std::vector<ChannelEnd> ends;
   for (const std::vector<ChannelEnd>& some : ends_of_rank) ends.insert(ends.end(), some.begin(), some.end());
   std::ranges::sort(ends, [](const ChannelEnd& a, const ChannelEnd& b) { return a.Order() < b.Order(); });
-  matching.diagnostics = DiagnoseMissing(ends, EndsEarly(trace));
-  const auto [matched, unmatched] = CountMessages(ends);
+  const auto [matched, unmatched] = CountMessages(ends, EndsEarly(trace), matching.diagnostics);
   if (matched + unmatched >= kNoMessage)
     throw Error(ErrorKind::kInput, trace.path, "the trace has more than 4294967295 messages", "cut a shorter one");
   matching.matched = static_cast<std::uint32_t>(matched);

@@ -40,19 +40,15 @@ struct CollectiveOperation {
   CollectiveKind kind = CollectiveKind::kBarrier;
 };
 
-// Why times of different ranks cannot be compared: messages or collectives contradict their clocks, so often.
-struct UnknownClocks {
-  std::uint64_t contradictions = 0;
-  std::string reason;
-};
-
 struct Matching {
   std::vector<RankMatching> ranks;
   std::uint32_t messages = 0;
   std::uint32_t matched = 0;  // messages [0, matched) have both a send and a receive, the others one of them
   std::vector<CollectiveOperation> collectives;
   Diagnostics diagnostics;
-  std::optional<UnknownClocks> clocks_unknown;  // if the trace was checked [replay/clock_repair.h]
+  // Why times of different ranks cannot be compared, if the trace was checked [replay/clock_repair.h]: messages or
+  // collectives contradict their clocks.
+  std::optional<std::string> clocks_unknown;
 };
 
 // The ranks of a trace that ends early end at different times. As halves are matched in order, those that lack another
@@ -83,20 +79,16 @@ inline RecordPart NextPart(const RankTimeline& timeline, const RankMatching& mat
   return part;
 }
 
-// Calls visit(call, record, part) for the records of calls [first, end). `posts`: before those.
+// Calls visit(call, record, part) for the records of calls [first, end).
 template <typename Visit>
 void ForEachRecord(const RankTimeline& timeline, const RankMatching& matching, std::size_t first, std::size_t end,
-                   Posts posts, Visit visit) {
+                   Visit visit) {
   std::size_t record = timeline.first_record(first);
+  Posts posts = PostsBefore(timeline, record);
   for (std::size_t call = first; call < end; ++call) {
     const std::size_t end_record = timeline.first_record(call + 1);
     for (; record < end_record; ++record) visit(call, record, NextPart(timeline, matching, record, posts));
   }
-}
-template <typename Visit>
-void ForEachRecord(const RankTimeline& timeline, const RankMatching& matching, std::size_t first, std::size_t end,
-                   Visit visit) {
-  ForEachRecord(timeline, matching, first, end, PostsBefore(timeline, timeline.first_record(first)), visit);
 }
 
 }  // namespace farscale

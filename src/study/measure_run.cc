@@ -21,6 +21,7 @@
 #include "replay/time_checks.h"
 #include "replay/matching.h"
 #include "replay/unknown_waits.h"
+#include "replay/anomalies.h"
 #include "results/anomalies.h"
 #include "study/grown_study.h"
 #include "study/input_files.h"
@@ -242,8 +243,8 @@ LossRecord FindLosses(const Trace& trace, const Matching& matching, const std::o
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, options.groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
   AddGroups(options.groups, losses);
-  if (const auto& clocks = matching.clocks_unknown) {
-    WithholdWaits(losses, {clocks->contradictions, clocks->reason, 0, 0, ""});
+  if (matching.clocks_unknown) {
+    WithholdWaits(losses, {matching.diagnostics.count(anomaly::kClocksContradict), *matching.clocks_unknown});
     // Who had locks when is known of ranks alone.
   } else if (const UnknownWaits waits = FindUnknownWaits(trace, cut, !threaded); waits.any()) {
     WithholdWaits(losses, waits);
