@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -45,7 +46,7 @@ struct Exit {
 };
 
 using CallAt = std::pair<std::uint32_t, std::uint32_t>;              // rank, kNoRank where it is unknown, and call
-using Edges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // from clock to clock
+using Edges = std::set<std::pair<std::uint32_t, std::uint32_t>>;  // from clock to clock
 
 // Messages and collectives that tie clocks to each other, and the unknowns of the fit.
 class ClockSearch {
@@ -152,44 +153,32 @@ class ClockSearch {
     exits_ = std::move(kept);
   }
 
-  std::vector<bool> Reached(const Edges& edges, bool forwards) const {
-    std::vector<std::vector<std::uint32_t>> next(fit_.corrections.size());
-    for (const auto& [from, to] : edges) next[forwards ? from : to].push_back(forwards ? to : from);
-    std::vector<bool> reached(next.size());
-    std::vector<std::uint32_t> open = {reference_};
-    reached[open.front()] = true;
-    while (!open.empty()) {
-      const std::uint32_t clock = open.back();
-      open.pop_back();
-      for (const std::uint32_t other : next[clock]) {
-        if (!reached[other]) open.push_back(other);
-        reached[other] = true;
+  // Clocks that no way along the edges leads to from the first clock, or none back.
+  std::vector<std::uint32_t> NotTied(const Edges& edges) const {
+    std::vector<bool> there(fit_.corrections.size()), back(there.size());
+    there[reference_] = back[reference_] = true;
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (const auto& [from, to] : edges) {
+        if (there[from] && !there[to]) there[to] = goes_on = true;
+        if (back[to] && !back[from]) back[from] = goes_on = true;
       }
     }
-    return reached;
-  }
-
-  std::vector<std::uint32_t> NotTied(Edges edges) const {
-    std::ranges::sort(edges);
-    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-    const std::vector<bool> there = Reached(edges, true), back = Reached(edges, false);
     std::vector<std::uint32_t> clocks;
-    for (std::uint32_t clock = 0; clock < fit_.corrections.size(); ++clock) {
+    for (std::uint32_t clock = 0; clock < there.size(); ++clock) {
       if (IsUsed(clock) && !(there[clock] && back[clock])) clocks.push_back(clock);
     }
     return clocks;
   }
 
-  // Clocks that no way along messages and collectives leads to from the first clock, or none back.
   void FindUnknown() {
     Edges edges;
     for (std::size_t i = 1; i < exits_.size(); ++i) {
       if (exits_[i].collective != exits_[i - 1].collective) continue;
-      edges.emplace_back(exits_[i].clock, exits_[i - 1].clock);
-      edges.emplace_back(exits_[i - 1].clock, exits_[i].clock);
+      edges.insert({{exits_[i].clock, exits_[i - 1].clock}, {exits_[i - 1].clock, exits_[i].clock}});
     }
     exits_suffice_ = NotTied(edges).empty();
-    for (const auto& [key, transit] : fastest_) edges.emplace_back(transit.from, transit.to);
+    for (const auto& [key, transit] : fastest_) edges.emplace(transit.from, transit.to);
     fit_.unknown = NotTied(edges);
   }
 

@@ -91,19 +91,6 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
   return all;
 }
 
-std::vector<NewTimes> CorrectedTimes(const Trace& trace, const ClockFit& fit) {
-  std::vector<NewTimes> times(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    const ClockCorrection& clock = fit.corrections[fit.clock_of_rank[rank]];
-    for (std::size_t call = 0; call < timeline.calls(); ++call) {
-      times[rank].enter.push_back(clock.Corrected(timeline.enter(call)));
-      times[rank].leave.push_back(clock.Corrected(timeline.leave(call)));
-    }
-  });
-  return times;
-}
-
 // A controlled logical clock: no call ends before what it needs has begun; the time that a rank is late for that
 // shrinks in its later computation by kReturn of its length, and at once in its later calls.
 class LogicalClock {
@@ -249,7 +236,7 @@ void MoveRanks(const ClockFit& fit, std::vector<NewTimes> times, Trace& trace) {
     const Tick begin = clock.Corrected(timeline.begin());
     Tick end = clock.Corrected(timeline.end());
     if (!times[rank].leave.empty()) end = std::max(end, times[rank].leave.back());
-    MoveRank(rank, std::move(times[rank].enter), std::move(times[rank].leave), begin, end, trace);
+    MoveRank(rank, std::move(times[rank]), begin, end, trace);
   });
 }
 
@@ -258,18 +245,21 @@ struct Candidate {
   ClockFit fit;
   std::vector<NewTimes> times;
   Contradictions left;
-
-  bool IsBetterThan(const Candidate& simpler) const {
-    if (!fit.unknown.empty()) return false;
-    return !simpler.fit.unknown.empty() || left.worst < simpler.left.worst / 2;
-  }
 };
 
 Candidate TryClocks(const Trace& trace, const Matching& matching, const ClockOrder& order, bool by_node,
                     bool has_drift) {
   Candidate candidate{FitClocks(trace, matching, order, by_node, has_drift), {}, {}};
   if (!candidate.fit.unknown.empty()) return candidate;
-  candidate.times = CorrectedTimes(trace, candidate.fit);
+  candidate.times.resize(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    const ClockCorrection& clock = candidate.fit.corrections[candidate.fit.clock_of_rank[rank]];
+    for (std::size_t call = 0; call < timeline.calls(); ++call) {
+      candidate.times[rank].enter.push_back(clock.Corrected(timeline.enter(call)));
+      candidate.times[rank].leave.push_back(clock.Corrected(timeline.leave(call)));
+    }
+  });
   candidate.left = FindContradictions(trace, matching, order, &candidate.times);
   return candidate;
 }
@@ -336,8 +326,10 @@ Candidate FindClocks(const Trace& trace, const Matching& matching, const ClockOr
   for (const auto& [by_node, has_drift] : {std::pair(true, true), {false, false}, {false, true}}) {
     if (best.fit.unknown.empty() && best.left.count == 0) break;
     Candidate candidate = TryClocks(trace, matching, order, by_node, has_drift);
-    const bool is_untied = !candidate.fit.unknown.empty() && LeavesTooMuch(trace, best);
-    if (is_untied || candidate.IsBetterThan(best)) best = std::move(candidate);
+    const bool is_better = candidate.fit.unknown.empty()
+                               ? !best.fit.unknown.empty() || candidate.left.worst < best.left.worst / 2
+                               : LeavesTooMuch(trace, best);
+    if (is_better) best = std::move(candidate);
   }
   return best;
 }
@@ -369,7 +361,7 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
   const Anomaly& anomaly = why.empty() ? anomaly::kClocksCorrected : anomaly::kClocksContradict;
   matching.diagnostics.AddPopulation(anomaly, found.checked);
   if (!why.empty()) {
-    matching.clocks_unknown = UnknownClocks{found.count, why};
+    matching.clocks_unknown = why;
     matching.diagnostics.Add(anomaly, found.count, why);
     return;
   }
@@ -380,14 +372,6 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
     example += fmt::format("; the rest moved by up to {}", FormatSeconds(trace.Seconds(moved)));
   }
   matching.diagnostics.Add(anomaly, found.count, example);
-}
-
-// Clocks of nodes by which the collectives are left together. Where these contradict something, nothing is moved.
-void RepairSkew(std::uint64_t skewed, const ClockOrder& order, Trace& trace, Matching& matching) {
-  Candidate candidate = TryClocks(trace, matching, order, true, false);
-  if (!candidate.fit.unknown.empty() || candidate.left.count > 0) return;
-  MoveRanks(candidate.fit, std::move(candidate.times), trace);
-  matching.diagnostics.Add(anomaly::kClocksSkewed, skewed, DescribeClocks(trace, candidate.fit));
 }
 
 }  // namespace
@@ -402,7 +386,7 @@ bool ClocksAgree(const Trace& trace) {
 void RequireClocks(const Trace& trace, const Matching& matching) {
   if (!matching.clocks_unknown) return;
   throw Error(ErrorKind::kNotEnoughData, trace.path,
-              "messages and collectives contradict the clocks of ranks: " + matching.clocks_unknown->reason,
+              "messages and collectives contradict the clocks of ranks: " + *matching.clocks_unknown,
               "record the trace again with clocks that are synchronised, and check that all its files are of one run");
 }
 
@@ -413,7 +397,11 @@ Matching MatchSynchronised(Trace& trace) {
   if (found.count > 0) {
     Repair(found, order, trace, matching);
   } else if (const std::uint64_t skewed = CountConstantSkew(trace, matching, order); skewed > 0) {
-    RepairSkew(skewed, order, trace, matching);
+    // Clocks of nodes by which the collectives are left together. Where these contradict something, nothing is moved.
+    Candidate candidate = TryClocks(trace, matching, order, true, false);
+    if (!candidate.fit.unknown.empty() || candidate.left.count > 0) return matching;
+    MoveRanks(candidate.fit, std::move(candidate.times), trace);
+    matching.diagnostics.Add(anomaly::kClocksSkewed, skewed, DescribeClocks(trace, candidate.fit));
   }
   return matching;
 }

@@ -14,10 +14,9 @@ namespace {
 
 // A map of old times of a rank to new ones: a shift and a stretch for every burst and every call. `begin` and `end`: of
 // the rank.
-auto MapTimes(const RankTimeline& timeline, const std::vector<Tick>& enter, const std::vector<Tick>& leave, Tick begin,
-              Tick end) {
+auto MapTimes(const RankTimeline& timeline, const NewTimes& times, Tick begin, Tick end) {
   // `call`: how many calls were entered before the time.
-  return [&timeline, &enter, &leave, begin, end](Tick tick, std::size_t call) {
+  return [&timeline, &enter = times.enter, &leave = times.leave, begin, end](Tick tick, std::size_t call) {
     const auto stretch = [tick](Tick old_from, Tick old_to, Tick from, Tick to) {
       if (to - from == old_to - old_from || old_to == old_from)
         return from + std::clamp<Tick>(tick - old_from, 0, to - from);
@@ -33,13 +32,25 @@ auto MapTimes(const RankTimeline& timeline, const std::vector<Tick>& enter, cons
   };
 }
 
+// The times of calls alone.
+NewTimes TimesOfCalls(const RankTimeline& timeline) {
+  NewTimes times;
+  times.enter.reserve(timeline.calls());
+  times.leave.reserve(timeline.calls());
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    times.enter.push_back(timeline.enter(call));
+    times.leave.push_back(timeline.leave(call));
+  }
+  return times;
+}
+
 std::size_t CallsEntered(const RankTimeline& timeline, Tick tick) {
   return PartitionIndex(0, timeline.calls(), [&](std::size_t i) { return timeline.enter(i) <= tick; });
 }
 
 // Those of regions and interruptions, between calls whose times are there.
 void AddOtherTimes(const RankTimeline& timeline, Tick begin, Tick end, NewTimes& times) {
-  const auto map = MapTimes(timeline, times.enter, times.leave, begin, end);
+  const auto map = MapTimes(timeline, times, begin, end);
   times.events.reserve(timeline.region_events());
   for (std::size_t event = 0; event < timeline.region_events(); ++event) {
     const RankTimeline::RegionEvent at = timeline.region_event(event);
@@ -53,16 +64,13 @@ void AddOtherTimes(const RankTimeline& timeline, Tick begin, Tick end, NewTimes&
 
 NewTimes ReplayedTimes(const RankTimeline& timeline, const std::vector<Tick>& left, Tick origin, Tick begin, Tick end,
                        const std::vector<Tick>* bursts) {
-  NewTimes times;
-  times.enter.reserve(timeline.calls());
-  times.leave.reserve(timeline.calls());
+  NewTimes times = TimesOfCalls(timeline);
   Tick now = begin, old_now = timeline.begin();
   for (std::size_t call = 0; call < timeline.calls(); ++call) {
-    now += bursts != nullptr ? (*bursts)[call] : std::max<Tick>(0, timeline.enter(call) - old_now);
-    times.enter.push_back(now);
+    now += bursts != nullptr ? (*bursts)[call] : std::max<Tick>(0, times.enter[call] - old_now);
+    times.enter[call] = now;
     now = origin + left[call];
-    times.leave.push_back(now);
-    old_now = timeline.leave(call);
+    old_now = std::exchange(times.leave[call], now);
   }
   AddOtherTimes(timeline, begin, end, times);
   return times;
@@ -104,12 +112,8 @@ PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut)
     RankCut& rank_cut = moved.ranks[rank];
     if (!rank_cut.present) return;
     const RankTimeline& now = replayed.timelines[rank];
-    std::vector<Tick> enter(now.calls()), leave(now.calls());
-    for (std::size_t call = 0; call < now.calls(); ++call) {
-      enter[call] = now.enter(call);
-      leave[call] = now.leave(call);
-    }
-    MoveEdges(trace.timelines[rank], MapTimes(trace.timelines[rank], enter, leave, now.begin(), now.end()), rank_cut);
+    const NewTimes times = TimesOfCalls(now);
+    MoveEdges(trace.timelines[rank], MapTimes(trace.timelines[rank], times, now.begin(), now.end()), rank_cut);
   });
   return moved;
 }
@@ -153,10 +157,9 @@ void MoveThreads(const auto& moved, std::size_t rank, Trace& replayed) {
   for (WorkerThread& worker : replayed.team_threads.workers) {
     if (static_cast<std::size_t>(worker.location.rank) != rank) continue;
     const RankTimeline& old = worker.timeline;
-    NewTimes times;
-    for (std::size_t call = 0; call < old.calls(); ++call) {
-      times.enter.push_back(moved(old.enter(call)));
-      times.leave.push_back(moved(old.leave(call)));
+    NewTimes times = TimesOfCalls(old);
+    for (std::vector<Tick>* ticks : {&times.enter, &times.leave}) {
+      for (Tick& tick : *ticks) tick = moved(tick);
     }
     for (std::size_t event = 0; event < old.region_events(); ++event) {
       times.events.push_back(moved(old.event_tick(event)));
@@ -179,23 +182,18 @@ Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstL
                                        origin + result.end[rank], bursts != nullptr ? &(*bursts)[rank] : nullptr));
     if (trace.team_threads.empty()) return;
     const RankTimeline& now = replayed.timelines[rank];
-    std::vector<Tick> enter, leave;
-    for (std::size_t call = 0; call < now.calls(); ++call) {
-      enter.push_back(now.enter(call));
-      leave.push_back(now.leave(call));
-    }
-    const auto map = MapTimes(timeline, enter, leave, now.begin(), now.end());
+    const NewTimes times = TimesOfCalls(now);
+    const auto map = MapTimes(timeline, times, now.begin(), now.end());
     MoveThreads([&](Tick tick) { return map(tick, CallsEntered(timeline, tick)); }, rank, replayed);
   });
   return replayed;
 }
 
-void MoveRank(std::size_t rank, std::vector<Tick> enter, std::vector<Tick> leave, Tick begin, Tick end, Trace& trace) {
+void MoveRank(std::size_t rank, NewTimes times, Tick begin, Tick end, Trace& trace) {
   const RankTimeline before = std::move(trace.timelines[rank]);
-  NewTimes times{std::move(enter), std::move(leave), {}, {}, {}};
   AddOtherTimes(before, begin, end, times);
   trace.timelines[rank] = Retime(before, times);
-  const auto map = MapTimes(before, times.enter, times.leave, begin, end);
+  const auto map = MapTimes(before, times, begin, end);
   const auto moved = [&](Tick tick) { return map(tick, CallsEntered(before, tick)); };
   if (!trace.team_threads.empty()) MoveThreads(moved, rank, trace);
   for (Device& device : trace.devices) {
@@ -214,9 +212,7 @@ std::pair<NewTimes, RankCut> ReplayedPart(const Trace& trace, const PhaseCut& cu
   RankCut moved = cut.ranks[rank];
   Interval& window = moved.window;
   const Tick end = origin + result.end[rank], shift = end - window.end.tick;
-  std::vector<Tick> leave;
-  leave.reserve(timeline.calls());
-  for (std::size_t call = 0; call < timeline.calls(); ++call) leave.push_back(timeline.leave(call));
+  std::vector<Tick> leave = TimesOfCalls(timeline).leave;
   const std::vector<Tick>& of_window = result.leave[rank];
   const std::size_t first = window.begin.call, behind = first + of_window.size();
   for (std::size_t i = 0; i < of_window.size(); ++i) leave[first + i] = origin + of_window[i];
@@ -224,7 +220,7 @@ std::pair<NewTimes, RankCut> ReplayedPart(const Trace& trace, const PhaseCut& cu
   NewTimes times = ReplayedTimes(timeline, leave, 0, timeline.begin(), timeline.end() + shift, nullptr);
   if (!moved.iterations.empty()) {
     const auto [begin, until] = SpanOf(times);
-    MoveEdges(timeline, MapTimes(timeline, times.enter, times.leave, begin, until), moved);
+    MoveEdges(timeline, MapTimes(timeline, times, begin, until), moved);
   }
   // A window may begin or end within a call, of which the replay knows how much is in it.
   window.begin.tick = cut.ranks[rank].window.begin.tick;

@@ -12,13 +12,13 @@ Trace ByClocks(const Trace& trace, const std::vector<ClockCorrection>& clocks) {
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankTimeline& timeline = trace.timelines[rank];
     if (timeline.empty()) continue;
-    std::vector<Tick> enter, leave;
+    NewTimes times;
     for (std::size_t call = 0; call < timeline.calls(); ++call) {
-      enter.push_back(clocks[rank].Corrected(timeline.enter(call)));
-      leave.push_back(clocks[rank].Corrected(timeline.leave(call)));
+      times.enter.push_back(clocks[rank].Corrected(timeline.enter(call)));
+      times.leave.push_back(clocks[rank].Corrected(timeline.leave(call)));
     }
-    MoveRank(rank, std::move(enter), std::move(leave), clocks[rank].Corrected(timeline.begin()),
-             clocks[rank].Corrected(timeline.end()), wrong);
+    MoveRank(rank, std::move(times), clocks[rank].Corrected(timeline.begin()), clocks[rank].Corrected(timeline.end()),
+             wrong);
   }
   return wrong;
 }
