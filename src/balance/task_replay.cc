@@ -20,7 +20,7 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
     : tasks_(tasks),
       machine_(machine),
       options_(options),
-      network_(machine.TimedNetwork()),
+      network_(TimedNetwork(machine.network)),
       periods_(std::move(periods)),
       placement_(options.placement) {
   states_.resize(tasks.tasks());

@@ -15,7 +15,7 @@ constexpr std::array<const char*, 4> kPlacements = {"measured", "block", "round-
 bool IsOneNode(const Machine& machine) { return std::set(machine.nodes.begin(), machine.nodes.end()).size() <= 1; }
 
 double Collective(const Machine& machine, CollectiveKind kind, double bytes) {
-  const Network* network = machine.TimedNetwork();
+  const Network* network = TimedNetwork(machine.network);
   if (network == nullptr || machine.processors() < 2) return 0;
   const std::size_t ranks = machine.processors();
   return CollectiveSeconds(*network, kind, IsOneNode(machine),
@@ -77,7 +77,7 @@ double DecisionSeconds(const Machine& machine, const Strategy& strategy, const B
     return thinking + Collective(machine, CollectiveKind::kGather, share) +
            Collective(machine, CollectiveKind::kBroadcast, costs.record_bytes * static_cast<double>(tasks));
   }
-  const Network* network = machine.TimedNetwork();
+  const Network* network = TimedNetwork(machine.network);
   if (network == nullptr || machine.processors() < 2) return thinking;
   const Link& link = IsOneNode(machine) ? network->local : network->remote;
   return thinking + 2 * (link.latency + link.TransferSeconds(share));
@@ -85,7 +85,7 @@ double DecisionSeconds(const Machine& machine, const Strategy& strategy, const B
 
 double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>& from,
                         const std::vector<std::uint32_t>& to, const std::vector<double>& task_bytes) {
-  const Network* network = machine.TimedNetwork();
+  const Network* network = TimedNetwork(machine.network);
   if (network == nullptr || task_bytes.empty()) return 0;
   const std::size_t nodes = static_cast<std::size_t>(std::ranges::max(machine.nodes)) + 1;
   Ports sender = FreePorts(machine.processors(), 1), receiver = sender;

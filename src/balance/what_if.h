@@ -199,7 +199,6 @@ struct Machine {
   const Network* network = nullptr;  // null: the ideal one
 
   std::size_t processors() const { return nodes.size(); }
-  const Network* TimedNetwork() const { return network != nullptr && !network->IsIdeal() ? network : nullptr; }
 };
 
 // Nodes of processors, `per_node` neighbours on each.

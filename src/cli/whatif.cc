@@ -47,8 +47,8 @@ std::string NameOf(const WhatIfOptions& options, const Scenario& scenario, bool 
   const auto add = [&](const std::string& what, const std::vector<double>& range, double factor) {
     if (range.size() > 1 || factor != 1) parts.push_back(fmt::format("{} ×{:g}", what, factor));
   };
-  add("latency", options.latency, scenario.scale.latency);
-  add("bandwidth", options.bandwidth, scenario.scale.bandwidth);
+  add("latency", options.latency, scenario.latency);
+  add("bandwidth", options.bandwidth, scenario.bandwidth);
   add(options.region.empty() ? "computation" : options.region, options.speed, scenario.speed);
   if (several_networks || parts.empty()) {
     parts.insert(parts.begin(), scenario.network ? scenario.network->name : "network as calibrated");
@@ -78,7 +78,8 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
         for (const double speed : options.speed) {
           Scenario scenario;
           scenario.network = network;
-          scenario.scale = {latency, bandwidth, 1};
+          scenario.latency = latency;
+          scenario.bandwidth = bandwidth;
           scenario.speed = speed;
           scenario.region = options.region;
           scenario.is_noise = false;

@@ -321,20 +321,14 @@ std::array<CollectiveCost, kCollectiveKinds> StandardCollectives() {
   return costs;
 }
 
-Network Scaled(const Network& network, const NetworkScale& scale) {
-  Network scaled = network;
-  for (Link* link : {&scaled.local, &scaled.remote}) {
-    link->latency *= scale.latency;
-    link->bandwidth *= scale.bandwidth;
-    link->overhead *= scale.overhead;
-    const auto multiply = [](std::optional<double>& bound, double factor) {
-      if (bound) *bound *= factor;
-    };
-    multiply(link->latency_at_most, scale.latency);
-    multiply(link->bandwidth_at_least, scale.bandwidth);
-    multiply(link->overhead_at_most, scale.overhead);
+Network Scaled(Network network, double latency, double bandwidth) {
+  for (Link* link : {&network.local, &network.remote}) {
+    link->latency *= latency;
+    link->bandwidth *= bandwidth;
+    if (link->latency_at_most) *link->latency_at_most *= latency;
+    if (link->bandwidth_at_least) *link->bandwidth_at_least *= bandwidth;
   }
-  return scaled;
+  return network;
 }
 
 void CollectiveBytes::Add(double sent, double received) {

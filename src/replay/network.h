@@ -85,6 +85,11 @@ struct Network {
   friend bool operator==(const Network&, const Network&) = default;
 };
 
+// The network if its times count; else nothing.
+inline const Network* TimedNetwork(const Network* network) {
+  return network != nullptr && !network->IsIdeal() ? network : nullptr;
+}
+
 // The unknown values of a link, "latency at most 1.84 µs (460 ns assumed), overhead at most 1.84 µs (0 s assumed)";
 // empty when all is.
 std::string DescribeUnknown(const Link& link);
@@ -104,15 +109,8 @@ std::string WriteNetworkToml(const Network& network);
 // except where every rank gives something to every other one.
 std::array<CollectiveCost, kCollectiveKinds> StandardCollectives();
 
-// The same network with latency and bandwidth of both links, or their overhead, multiplied.
-struct NetworkScale {
-  double latency = 1;
-  double bandwidth = 1;
-  double overhead = 1;
-
-  friend bool operator==(const NetworkScale&, const NetworkScale&) = default;
-};
-Network Scaled(const Network& network, const NetworkScale& scale);
+// The same network with latency and bandwidth of both links multiplied.
+Network Scaled(Network network, double latency, double bandwidth);
 
 // Bytes of one collective operation, over the ranks that take part.
 struct CollectiveBytes {
@@ -169,9 +167,6 @@ struct ReplayOptions {
   // Ranks are tasks that may lie on any node, and move: what depends on that is left open in the program, which also
   // says where iterations end. Not for Replay, but for the engine of tasks [balance/task_replay.h].
   bool as_tasks = false;
-
-  // The network whose times count; nothing when none does.
-  const Network* TimedNetwork() const { return network != nullptr && !network->IsIdeal() ? network : nullptr; }
 };
 
 }  // namespace farscale

@@ -274,7 +274,7 @@ TEST(NetworkFile, WrittenOnesReadBack) {
   network.receiving = 1;
   network.sending.reset();
   ExpectReadsBack(network);
-  ExpectReadsBack(Scaled(network, {0.1, 7, 3}));
+  ExpectReadsBack(Scaled(network, 0.1, 7));
 }
 
 TEST(NetworkFile, PresetsReadBack) {
@@ -288,7 +288,7 @@ TEST(NetworkFile, PresetsReadBack) {
 }
 
 TEST(Network, Scaled) {
-  const Network network = Scaled(TestNetwork(), {0.5, 4, 1});
+  const Network network = Scaled(TestNetwork(), 0.5, 4);
   EXPECT_DOUBLE_EQ(network.remote.latency, 1);
   EXPECT_DOUBLE_EQ(network.local.bandwidth, 40);
 }

@@ -15,7 +15,7 @@ namespace {
 
 std::uint8_t FlagsOfSend(const Trace& trace, const ReplayOptions& options, std::size_t rank, std::size_t call,
                          std::size_t index, bool completes) {
-  const bool is_ideal = options.TimedNetwork() == nullptr;
+  const bool is_ideal = TimedNetwork(options.network) == nullptr;
   if (is_ideal && !completes && !options.rules.SendCompletionWaits()) return kSent;  // whatever its size
   const RankTimeline& timeline = trace.timelines[rank];
   const RankTimeline::Record record = timeline.record(index);
@@ -135,25 +135,6 @@ void CountCuts(const Matching& matching, const MessageFlags& flags, const std::s
   program.diagnostics.Add(anomaly::kCollectiveCutAtEdge, collectives, "in phase " + phase);
 }
 
-// The ranks of a program, and how they arrive at collectives.
-Program CompileRanks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options,
-                     const MessageFlags& flags) {
-  Program program;
-  program.ranks.resize(trace.size());
-  program.messages = matching.messages;
-  program.nodes = trace.nodes.size();
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (cut.ranks[rank].present) program.ranks[rank] = CompileRank(trace, matching, cut, options, flags, rank);
-  });
-  program.arrivals.assign(matching.collectives.size(), 0);
-  program.root_arrives.assign(matching.collectives.size(), false);
-  for (const RankCut& rank : cut.ranks) {
-    if (rank.present) program.calls += rank.window.end.call - rank.window.begin.call;
-  }
-  CountArrivals(program);
-  return program;
-}
-
 constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
 
 // Calls visit(message, peer, bytes) for every message sent in a rank's window.
@@ -182,22 +163,6 @@ std::vector<bool> FindLocalCommunicators(const Trace& trace) {
   return local;
 }
 
-// Its size says a message's time, the nodes of both its way.
-void AddMessageDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut, const Network& network,
-                      Program& program) {
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (!cut.ranks[rank].present) return;
-    const std::int32_t node = trace.ranks[rank].node;
-    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
-               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
-                 const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
-                 const Path path = PathOf(network, trace.ticks_per_second, node, to, bytes);
-                 program.message_delays[message] = path.delay;
-                 if (!program.paths.empty()) program.paths[message] = path;
-               });
-  });
-}
-
 std::vector<CollectiveBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
   std::vector<CollectiveBytes> operations(matching.collectives.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -221,7 +186,16 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
   if (network.HasContention()) program.paths.resize(program.messages);
   program.sending = network.sending.value_or(0);
   program.receiving = network.receiving.value_or(0);
-  AddMessageDelays(trace, matching, cut, network, program);
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (!cut.ranks[rank].present) return;
+    VisitSends(trace.timelines[rank], matching.ranks[rank], cut.ranks[rank],
+               [&](std::uint32_t message, std::int32_t peer, std::uint64_t bytes) {
+                 const std::int32_t to = trace.ranks[static_cast<std::size_t>(peer)].node;
+                 const Path path = PathOf(network, trace.ticks_per_second, trace.ranks[rank].node, to, bytes);
+                 program.message_delays[message] = path.delay;
+                 if (!program.paths.empty()) program.paths[message] = path;
+               });
+  });
   const std::vector<CollectiveBytes> operations = BytesOfOperations(trace, matching, cut);
   const std::vector<bool> is_local = FindLocalCommunicators(trace);
   program.collective_delays.assign(operations.size(), 0);
@@ -285,7 +259,7 @@ Step WaitIn(const CompiledPart& part, RuleSet set) {
 std::uint8_t SenderFlags(const ReplayOptions& options, MpiCall call, std::uint64_t bytes, bool is_remote,
                          bool completes) {
   const ReplayRules& rules = options.rules;
-  const Network* network = options.TimedNetwork();
+  const Network* network = TimedNetwork(options.network);
   const bool may_wait = completes || rules.SendCompletionWaits();
   if (network == nullptr && !may_wait) return kSent;
   std::uint64_t limit = rules.Limit();
@@ -422,12 +396,24 @@ RankProgram CallCompiler::Finish() {
 
 Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   const MessageFlags flags = FlagMessages(trace, matching, cut, options);
-  Program program = CompileRanks(trace, matching, cut, options, flags);
+  Program program;
+  program.ranks.resize(trace.size());
+  program.messages = matching.messages;
+  program.nodes = trace.nodes.size();
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    if (cut.ranks[rank].present) program.ranks[rank] = CompileRank(trace, matching, cut, options, flags, rank);
+  });
+  program.arrivals.assign(matching.collectives.size(), 0);
+  program.root_arrives.assign(matching.collectives.size(), false);
+  for (const RankCut& rank : cut.ranks) {
+    if (rank.present) program.calls += rank.window.end.call - rank.window.begin.call;
+  }
+  CountArrivals(program);
   OrderScans(trace, matching, program);
   CountCuts(matching, flags, cut.spec.name, program);
   if (options.as_tasks) {
     AddTaskSizes(trace, matching, cut, flags, program);
-  } else if (const Network* network = options.TimedNetwork()) {
+  } else if (const Network* network = TimedNetwork(options.network)) {
     AddDelays(trace, matching, cut, *network, program);
   }
   return program;

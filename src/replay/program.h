@@ -154,7 +154,7 @@ struct CompiledPart : RecordPart {
 class CallCompiler {
  public:
   CallCompiler(const ReplayOptions& options, double ticks_per_second)
-      : options_(options), network_(options.TimedNetwork()), ticks_per_second_(ticks_per_second) {}
+      : options_(options), network_(TimedNetwork(options.network)), ticks_per_second_(ticks_per_second) {}
 
   void Reserve(std::size_t instructions) { result_.instructions.reserve(instructions); }
   void Compute(Tick ticks) { compute_ += ticks; }

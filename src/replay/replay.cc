@@ -58,19 +58,6 @@ class Engine {
   }
 
   ReplayResult Run(StuckRanks& stuck) {
-    Start();
-    do {
-      RunReady();
-    } while (ReleaseSenders() > 0);
-    for (std::size_t rank = 0; rank < states_.size(); ++rank) {
-      const RankState& state = states_[rank];
-      if (!state.finished) stuck.emplace_back(rank, state.next - program_.ranks[rank].instructions.data());
-    }
-    return std::move(result_);
-  }
-
- private:
-  void Start() {
     for (std::size_t rank = states_.size(); rank-- > 0;) {
       const RankProgram& program = program_.ranks[rank];
       RankState& state = states_[rank];
@@ -81,18 +68,21 @@ class Engine {
       ready_.push_back(static_cast<std::uint32_t>(rank));
       if (keep_calls_) result_.leave[rank].reserve(program.instructions.size());
     }
-  }
-
-  void RunReady() {
     do {
       while (!ready_.empty()) {
         const std::uint32_t rank = ready_.back();
         ready_.pop_back();
         Advance(rank);
       }
-    } while (StartTransfers());
+    } while (StartTransfers() || ReleaseSenders() > 0);
+    for (std::size_t rank = 0; rank < states_.size(); ++rank) {
+      const RankState& state = states_[rank];
+      if (!state.finished) stuck.emplace_back(rank, state.next - program_.ranks[rank].instructions.data());
+    }
+    return std::move(result_);
   }
 
+ private:
   // The trace proves that the program got on, so large sends that wait for each other did not wait in truth. Returns
   // how many there were.
   std::uint64_t ReleaseSenders() {
@@ -295,16 +285,6 @@ class Engine {
       "the trace is damaged or its messages were recorded wrongly");
 }
 
-ReplayResult ReplayHere(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                        const ReplayOptions& options) {
-  const Program program = Compile(trace, matching, cut, options);
-  StuckRanks stuck;
-  ReplayResult result = RunProgram(program, options.TimedNetwork() != nullptr, options.keep_calls, stuck);
-  if (!stuck.empty()) ThrowStuck(trace, matching, cut, options, stuck);
-  result.diagnostics.Merge(program.diagnostics);
-  return result;
-}
-
 // Nobody waits for anybody.
 Matching WithoutPartners(const Trace& trace) {
   Matching matching;
@@ -326,11 +306,16 @@ ReplayResult RunProgram(const Program& program, bool is_timed, bool keep_calls, 
 
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   // Where calls are missing, the rest need not fit together, so that ranks might wait for ever.
-  ReplayResult result = MissingCalls(trace).empty() ? ReplayHere(trace, matching, cut, options)
-                                                    : ReplayHere(trace, WithoutPartners(trace), cut, options);
+  const std::optional<Matching> alone = MissingCalls(trace).empty() ? std::nullopt : std::optional(WithoutPartners(trace));
+  const Matching& used = alone ? *alone : matching;
+  const Program program = Compile(trace, used, cut, options);
+  StuckRanks stuck;
+  ReplayResult result = RunProgram(program, TimedNetwork(options.network) != nullptr, options.keep_calls, stuck);
+  if (!stuck.empty()) ThrowStuck(trace, used, cut, options, stuck);
+  result.diagnostics.Merge(program.diagnostics);
   result.unknown_waits = FindUnknownWaits(trace, cut);
   result.clocks_unknown = matching.clocks_unknown.has_value();
-  if (options.TimedNetwork() != nullptr) {
+  if (TimedNetwork(options.network) != nullptr) {
     result.diagnostics.Add(anomaly::kOneSidedTakesNoTime, result.unknown_waits.operations, "in phase " + cut.spec.name);
   }
   result.diagnostics.Add(anomaly::kMessageWithoutRecord, result.unknown_waits.messages,
@@ -340,7 +325,7 @@ ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut
 
 ReplayResult ReplayProgram(const Program& program, const Network* network, const std::string& what) {
   StuckRanks stuck;
-  ReplayResult result = RunProgram(program, network != nullptr && !network->IsIdeal(), false, stuck);
+  ReplayResult result = RunProgram(program, TimedNetwork(network) != nullptr, false, stuck);
   if (stuck.empty()) return result;
   throw Error(ErrorKind::kNotEnoughData, what,
               fmt::format("{} of {} ranks wait for ever, rank {} in its step {} first", stuck.size(),

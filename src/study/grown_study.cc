@@ -69,7 +69,7 @@ GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const 
   std::optional<Scenario> scenario = options.scenario;
   if (scenario) {
     if (!scenario->network) scenario->network = results.network;
-    results.network = Scaled(*scenario->network, scenario->scale);
+    results.network = Scaled(*scenario->network, scenario->latency, scenario->bandwidth);
     results.scenario = scenario->name;
   }
   const Network& network = results.network;

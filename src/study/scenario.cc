@@ -46,10 +46,10 @@ std::string DescribeUnknown(const Trace& trace, const Network& network) {
 }
 
 Network ChooseNetwork(const Trace& trace, const Scenario& scenario, std::string& description) {
-  Network network = Scaled(*scenario.network, scenario.scale);
+  Network network = Scaled(*scenario.network, scenario.latency, scenario.bandwidth);
   description = network.name;
-  if (scenario.scale.latency != 1) description += fmt::format(", latency ×{:g}", scenario.scale.latency);
-  if (scenario.scale.bandwidth != 1) description += fmt::format(", bandwidth ×{:g}", scenario.scale.bandwidth);
+  if (scenario.latency != 1) description += fmt::format(", latency ×{:g}", scenario.latency);
+  if (scenario.bandwidth != 1) description += fmt::format(", bandwidth ×{:g}", scenario.bandwidth);
   description += DescribeUnknown(trace, network);
   return network;
 }
