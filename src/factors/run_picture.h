@@ -85,15 +85,9 @@ struct RunPicture {
   friend bool operator==(const RunPicture&, const RunPicture&) = default;
 };
 
-// The largest size of a picture; chosen: about a pixel line and column each in a report.
-struct PictureSize {
-  std::int64_t rows = 64;
-  std::int64_t columns = 360;
-};
-
 // Takes one replay and one more pass over the calls; ranks in parallel. A trace without time has a picture without
-// rows.
-RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayRules& rules,
-                     const PictureSize& size = {});
+// rows. `rows`, `columns`: at most; chosen: about a pixel line and column each in a report.
+RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayRules& rules, std::int64_t rows = 64,
+                     std::int64_t columns = 360);
 
 }  // namespace farscale

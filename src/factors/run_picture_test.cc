@@ -15,8 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-RunPicture Picture(const Trace& trace, const PictureSize& size = {}) {
-  return PictureOf(trace, MatchTrace(trace), {}, size);
+RunPicture Picture(const Trace& trace, std::int64_t rows = 64, std::int64_t columns = 360) {
+  return PictureOf(trace, MatchTrace(trace), {}, rows, columns);
 }
 
 // Rows as letters: computation, waiting, transfer, mpi, not running, outside, calls to devices; mixed cells with
@@ -66,7 +66,7 @@ TEST(RunPicture, WaitingComesBeforeTransferInACall) {
 // Two ranks a row and two ticks a column: the third column holds rank 0 computing and rank 1 waiting, the fourth one
 // tick of rank 0's transfer, one after its end and two of rank 1's transfer. The last row has one rank.
 TEST(RunPicture, RanksAndTimesShareCells) {
-  const RunPicture picture = Picture(test::ParseTrace(kLateSender), {2, 5});
+  const RunPicture picture = Picture(test::ParseTrace(kLateSender), 2, 5);
   EXPECT_EQ(picture.ranks_per_row, 2);
   EXPECT_THAT(Rows(picture), ElementsAre("c[c4w4][c4w4][t6o2][t2o6]",  //
                                          "[c4w4]wwtt"));
@@ -76,7 +76,7 @@ TEST(RunPicture, RanksAndTimesShareCells) {
 TEST(RunPicture, RowsAreAsFullAsTheyCanBe) {
   const Trace trace = test::ParseTrace("r0: comp 0-4\nr1: comp 0-4\nr2: comp 0-4\nr3: comp 0-4");
   const auto rows_of = [&](std::int64_t most) {
-    const RunPicture picture = Picture(trace, {most, 1});
+    const RunPicture picture = Picture(trace, most, 1);
     return std::pair(picture.ranks_per_row, picture.rows.size());
   };
   EXPECT_EQ(rows_of(5), std::pair(std::int64_t{1}, std::size_t{4}));
@@ -88,7 +88,7 @@ TEST(RunPicture, RowsAreAsFullAsTheyCanBe) {
 
 // Ten ticks in four columns, which begin at 0, 2, 5 and 7.
 TEST(RunPicture, ColumnsAreEquallyLongToOneTick) {
-  EXPECT_THAT(Rows(Picture(test::ParseTrace("r0: comp 0-5 | Barrier@1 5-10"), {1, 4})), ElementsAre("cctt"));
+  EXPECT_THAT(Rows(Picture(test::ParseTrace("r0: comp 0-5 | Barrier@1 5-10"), 1, 4)), ElementsAre("cctt"));
 }
 
 // Both wait for the other before they send.
@@ -156,7 +156,7 @@ TEST(RunPicture, DevicesHaveRowsOfTheirOwn) {
   EXPECT_THAT(devices[0].cells, ElementsAre(idle, kernel, kernel, copy, idle, idle, kernel, kernel, idle, idle));
   EXPECT_DOUBLE_EQ(devices[0].kernels, 0.4);
   EXPECT_DOUBLE_EQ(devices[0].copies, 0.1);
-  const std::vector<DeviceRow> halved = Picture(trace, {64, 5}).devices;
+  const std::vector<DeviceRow> halved = Picture(trace, 64, 5).devices;
   EXPECT_THAT(halved[0].cells, ElementsAre(DeviceCell{4, 0}, DeviceCell{4, 4}, idle, kernel, idle));
 }
 
@@ -175,7 +175,7 @@ TEST(RunPicture, CallsToDevices) {
   rank.Leave(6, call);
   rank.Leave(10, work);
   builder.SetTimeline(rank);
-  const RunPicture picture = Picture(std::move(builder).Finish(), {64, 5});
+  const RunPicture picture = Picture(std::move(builder).Finish(), 64, 5);
   const PictureCell computes{8}, calls{0, 0, 0, 0, 0, 0, 8};
   EXPECT_THAT(picture.rows, ElementsAre(ElementsAre(computes, computes, calls, computes, computes)));
   EXPECT_DOUBLE_EQ(picture.Share(RunState::kDeviceCalls).mean, 0.2);
@@ -187,7 +187,7 @@ TEST(RunPicture, CallsToDevices) {
 TEST(RunPicture, DevicesOfRanksThatShareARowAreOne) {
   Trace trace = test::ParseTrace(kLateSender);
   trace.devices = {{"a", {{1, {{-5, 5}}, {{-5, 5}}}, {2, {{5, 20}}, {{5, 20}}}}}, {"b", {{1, {}, {{0, 5}}}}}};
-  const RunPicture apart = Picture(trace, {64, 2});
+  const RunPicture apart = Picture(trace, 64, 2);
   ASSERT_EQ(apart.devices.size(), 3u);
   const DeviceCell kernel{8, 0}, idle{};
   EXPECT_EQ(apart.devices[0].row, 1);
@@ -196,7 +196,7 @@ TEST(RunPicture, DevicesOfRanksThatShareARowAreOne) {
   EXPECT_THAT(apart.devices[0].cells, ElementsAre(kernel, idle));
   EXPECT_THAT(apart.devices[1].cells, ElementsAre(DeviceCell{0, 8}, idle));
   EXPECT_THAT(apart.devices[2].cells, ElementsAre(idle, kernel));
-  const RunPicture joined = Picture(trace, {1, 2});
+  const RunPicture joined = Picture(trace, 1, 2);
   ASSERT_EQ(joined.devices.size(), 1u);
   EXPECT_EQ(joined.devices[0].name, "");
   EXPECT_THAT(joined.devices[0].cells, ElementsAre(DeviceCell{3, 2}, DeviceCell{3, 0}));  // thirds of eighths

@@ -77,10 +77,11 @@ TEST(RunPictureProperty, StatesAddUpToTheRun) {
     const Trace trace = test::MakeRandomProgram(seed, test::VariedOptions(seed));
     const Matching matching = MatchTrace(trace);
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
-      const PictureSize size = {1 + static_cast<std::int64_t>(seed % 7), 1 + static_cast<std::int64_t>(seed % 50)};
-      const RunPicture picture = PictureOf(trace, matching, {set, 32768}, size);
+      const std::int64_t rows = 1 + static_cast<std::int64_t>(seed % 7);
+      const RunPicture picture = 
+          PictureOf(trace, matching, {set, 32768}, rows, 1 + static_cast<std::int64_t>(seed % 50));
       EXPECT_EQ(picture.problem, "") << seed;
-      EXPECT_LE(static_cast<std::int64_t>(picture.rows.size()), size.rows);
+      EXPECT_LE(static_cast<std::int64_t>(picture.rows.size()), rows);
       ExpectShares(trace, picture, "seed " + std::to_string(seed));
     }
   }
@@ -96,7 +97,7 @@ TEST(RunPictureProperty, FinestColumnsAreExact) {
     const Tick length = trace.end() - trace.begin();
     if (length > 1'000'000) continue;
     ++programs;
-    const RunPicture picture = PictureOf(trace, MatchTrace(trace), {}, {64, length});
+    const RunPicture picture = PictureOf(trace, MatchTrace(trace), {}, 64, length);
     const Expected expected = Measure(trace);
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       Tick computation = 0, outside = 0;
