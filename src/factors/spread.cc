@@ -68,12 +68,6 @@ PhaseTotals Without(const IterationSums& block, const IterationSums& all, const 
   return totals;
 }
 
-bool HasWork(const PhaseTotals& sample, const PhaseTotals& whole) {
-  return sample.largest_useful > 0 && sample.UsefulOfAll() > 0 && sample.elapsed > 0 &&
-         (sample.ideal_elapsed > 0 || whole.ideal_elapsed == 0) && sample.instructions.value_or(1) > 0 &&
-         sample.cycles.value_or(1) > 0;
-}
-
 // Sums over the blocks, and over all iterations with those left over.
 std::pair<std::vector<IterationSums>, IterationSums> SumBlocks(const Trace& trace, const PhaseCut& cut,
                                                                const ReplayResult& replay, const FactorOptions& options,
@@ -171,7 +165,10 @@ std::optional<BlockSamples> SampleBlocks(const Trace& trace, const PhaseCut& cut
   samples.block_size = size;
   for (const IterationSums& block : blocks) {
     const PhaseTotals sample = Without(block, all, trace, cut, ticks, whole);
-    if (!HasWork(sample, whole)) return std::nullopt;
+    const bool has_work = sample.largest_useful > 0 && sample.UsefulOfAll() > 0 && sample.elapsed > 0 &&
+                          (sample.ideal_elapsed > 0 || whole.ideal_elapsed == 0) &&
+                          sample.instructions.value_or(1) > 0 && sample.cycles.value_or(1) > 0;
+    if (!has_work) return std::nullopt;
     samples.values.push_back(FactorsOf(sample, options.rules.set));
     samples.elapsed.push_back(longer * sample.elapsed / whole.elapsed);
     samples.useful.push_back(longer * sample.UsefulOfAll() / whole.UsefulOfAll());
@@ -185,18 +182,6 @@ namespace {
 
 // Deviations of factors and shares that are less than this together are rounding; chosen, as kRounding.
 constexpr double kNoVariation = 1e-9;
-
-// Values of one quantity in the samples of a run; empty when it is not known.
-template <typename ValueOf>
-std::vector<double> Samples(const BlockSamples& run, ValueOf value_of) {
-  std::vector<double> samples;
-  for (std::size_t block = 0; block < run.values.size(); ++block) {
-    const std::optional<double> value = value_of(run, block);
-    if (!value) return {};
-    samples.push_back(*value);
-  }
-  return samples;
-}
 
 std::vector<double> Centred(std::vector<double> samples) {
   double mean = 0;
@@ -238,43 +223,25 @@ double ErrorBeside(const std::vector<double>& own, const std::vector<std::vector
   return JackknifeError(rest, run.iterations, run.block_size) * std::sqrt((count - 1) / (count - 2));
 }
 
-// The error of one quantity of a run; nothing when it is not known.
-template <typename ValueOf>
-std::optional<double> ErrorOf(const BlockSamples& run, const std::vector<const BlockSamples*>& others,
-                              ValueOf value_of) {
-  const std::vector<double> own = Samples(run, value_of);
-  if (own.empty()) return std::nullopt;
-  std::vector<std::vector<double>> of_others;
-  for (const BlockSamples* other : others) {
-    std::vector<double> samples = Samples(*other, value_of);
-    if (!samples.empty()) of_others.push_back(std::move(samples));
-  }
-  return ErrorBeside(own, of_others, run);
-}
-
-std::optional<double> At(const std::vector<double>& samples, std::size_t block) {
-  return samples.empty() ? std::nullopt : std::optional(samples[block]);
-}
-
-std::optional<double> Ratio(const std::vector<double>& a, const std::vector<double>& b, std::size_t block) {
-  return a.empty() || b.empty() ? std::nullopt : std::optional(a[block] / b[block]);
-}
-
-RunErrors ErrorsOfRun(const BlockSamples& run, const std::vector<const BlockSamples*>& others) {
-  using Samples = const BlockSamples&;
-  RunErrors errors;
+// The samples of every quantity of a run: of the factors, then of what RelativeErrors are of. Empty where one is not
+// known.
+std::vector<std::vector<double>> SamplesOf(const BlockSamples& run) {
+  std::vector<std::vector<double>> all;
   for (const FactorType& type : AllFactors()) {
-    errors.standard_errors[type.factor] =
-        ErrorOf(run, others, [&](Samples r, std::size_t block) { return r.values[block][type.factor]; });
+    std::vector<double>& samples = all.emplace_back();
+    for (const FactorValues& values : run.values) {
+      if (values[type.factor]) samples.push_back(*values[type.factor]);
+    }
+    if (samples.size() < run.values.size()) samples.clear();
   }
-  const auto error_of = [&](auto value_of) { return ErrorOf(run, others, value_of); };
-  RelativeErrors& relative = errors.relative;
-  relative.elapsed = *error_of([](Samples r, std::size_t block) { return At(r.elapsed, block); });
-  relative.useful = *error_of([](Samples r, std::size_t block) { return At(r.useful, block); });
-  relative.instructions = error_of([](Samples r, std::size_t block) { return At(r.instructions, block); });
-  relative.ipc = error_of([](Samples r, std::size_t block) { return Ratio(r.instructions, r.cycles, block); });
-  relative.frequency = error_of([](Samples r, std::size_t block) { return Ratio(r.cycles, r.useful, block); });
-  return errors;
+  const auto ratios = [](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> samples;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) samples.push_back(a[i] / b[i]);
+    return samples;
+  };
+  all.insert(all.end(), {run.elapsed, run.useful, run.instructions});
+  all.insert(all.end(), {ratios(run.instructions, run.cycles), ratios(run.cycles, run.useful)});
+  return all;
 }
 
 // Once all runs are known, so is what they have in common.
@@ -287,11 +254,12 @@ void UseSamples(const std::vector<FactorRow*>& rows) {
     sampled.push_back(row);
     row->samples.reset();
   }
-  const std::vector<RunErrors> errors = ErrorsOf(samples);
+  const auto errors = ErrorsOf(samples);
   for (std::size_t i = 0; i < sampled.size(); ++i) {
-    sampled[i]->standard_errors = errors[i].standard_errors;
-    sampled[i]->totals->errors = errors[i].relative;
-    if (sampled[i]->runtime) sampled[i]->runtime_error = *sampled[i]->runtime * errors[i].relative.elapsed;
+    const auto& [of_factors, relative] = errors[i];
+    sampled[i]->standard_errors = of_factors;
+    sampled[i]->totals->errors = relative;
+    if (sampled[i]->runtime) sampled[i]->runtime_error = *sampled[i]->runtime * relative.elapsed;
   }
 }
 
@@ -311,14 +279,24 @@ void AddComparisonErrors(FactorRow& row, const RelativeErrors& errors) {
 
 }  // namespace
 
-std::vector<RunErrors> ErrorsOf(const std::vector<BlockSamples>& runs) {
-  std::vector<RunErrors> errors;
-  for (const BlockSamples& run : runs) {
-    std::vector<const BlockSamples*> others;
-    for (const BlockSamples& other : runs) {
-      if (&other != &run && other.iterations == run.iterations) others.push_back(&other);
-    }
-    errors.push_back(ErrorsOfRun(run, others));
+std::vector<std::pair<FactorValues, RelativeErrors>> ErrorsOf(const std::vector<BlockSamples>& runs) {
+  std::vector<std::vector<std::vector<double>>> samples;  // of every run
+  for (const BlockSamples& run : runs) samples.push_back(SamplesOf(run));
+  std::vector<std::pair<FactorValues, RelativeErrors>> errors(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto error_of = [&](std::size_t quantity) -> std::optional<double> {
+      if (samples[i][quantity].empty()) return std::nullopt;
+      std::vector<std::vector<double>> others;
+      for (std::size_t j = 0; j < runs.size(); ++j) {
+        const bool is_alike = j != i && runs[j].iterations == runs[i].iterations;
+        if (is_alike && !samples[j][quantity].empty()) others.push_back(samples[j][quantity]);
+      }
+      return ErrorBeside(samples[i][quantity], others, runs[i]);
+    };
+    auto& [of_factors, relative] = errors[i];
+    for (std::size_t k = 0; k < kFactorCount; ++k) of_factors[static_cast<Factor>(k)] = error_of(k);
+    relative = {*error_of(kFactorCount), *error_of(kFactorCount + 1), error_of(kFactorCount + 2),
+                error_of(kFactorCount + 3), error_of(kFactorCount + 4)};
   }
   return errors;
 }

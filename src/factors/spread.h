@@ -43,15 +43,11 @@ std::pair<std::size_t, std::size_t> BlocksOf(std::size_t iterations);
 // about 1 that are equal but for rounding.
 double JackknifeError(const std::vector<double>& samples, std::size_t iterations, std::size_t block_size);
 
-struct RunErrors {
-  FactorValues standard_errors;  // for the factors that need no reference run
-  RelativeErrors relative;
-};
-
-// The errors of every run by itself. Runs with equally many iterations are taken to do the same work in the same
+// The errors of every run by itself: standard errors of the factors that need no reference run, and what runs are
+// compared by. Runs with equally many iterations are taken to do the same work in the same
 // iterations: variation that the runs share, scaled or not, belongs to the program and is no
 // error. For a single run the two cannot be separated, so all of its variation counts.
-std::vector<RunErrors> ErrorsOf(const std::vector<BlockSamples>& runs);
+std::vector<std::pair<FactorValues, RelativeErrors>> ErrorsOf(const std::vector<BlockSamples>& runs);
 
 // Turns the samples of the rows of one phase into errors of their values, run times and totals. What compares with the
 // reference errs by the same share as what it is made of. Errors of rows without samples stay.

@@ -44,7 +44,7 @@ TEST(Spread, ThreeIterations) {
                          "r1: comp 0-2 | Barrier@1 2-5 | comp 5-9 | Barrier@2 9-11 | comp 11-14 | Barrier@3 14-15\n"
                          "cuts: all 5 11 15"));
   ASSERT_TRUE(factors.samples);
-  const FactorValues errors = ErrorsOf({*factors.samples}).front().standard_errors;
+  const FactorValues errors = ErrorsOf({*factors.samples}).front().first;
   EXPECT_NEAR(*errors[Factor::kLoadBalance], 2.0 / 21, 1e-12);
   EXPECT_NEAR(*errors[Factor::kSerialization], 1.0 / 6, 1e-12);
   EXPECT_NEAR(*errors[Factor::kParallelEfficiency], OfThree(6.0 / 10, 6.0 / 9, 6.0 / 11), 1e-12);
@@ -52,7 +52,7 @@ TEST(Spread, ThreeIterations) {
   EXPECT_NEAR(*errors[Factor::kTransfer], OfThree(7.0 / 10, 7.0 / 9, 8.0 / 11), 1e-12);
   // By profiles T_ideal is 4 + 4 + 3, the same here.
   EXPECT_NEAR(*errors[Factor::kSerializationPhaseEstimate], 1.0 / 6, 1e-12);
-  const RelativeErrors relative = ErrorsOf({*factors.samples}).front().relative;
+  const RelativeErrors relative = ErrorsOf({*factors.samples}).front().second;
   EXPECT_NEAR(relative.elapsed, std::sqrt(1.0 / 3) / 5, 1e-12);
   EXPECT_EQ(relative.useful, 0);  // 6 in each
   EXPECT_FALSE(relative.instructions);
@@ -67,7 +67,7 @@ TEST(Spread, TimeOfOccurrencesAndOfWindows) {
       "r1: comp 0-1 | comp 1-5 | comp 5-8\n"
       "cuts: r0 4 5 8; r1 1 5 8");
   const auto error = [&](Span span) {
-    return *ErrorsOf({*Measure(program, span).samples}).front().standard_errors[Factor::kParallelEfficiency];
+    return *ErrorsOf({*Measure(program, span).samples}).front().first[Factor::kParallelEfficiency];
   };
   EXPECT_NEAR(error(Span::kEach), 1.0 / 7, 1e-12);
   EXPECT_NEAR(error(Span::kWhole), OfThree(5.5 / 4, 5.5 / 7, 1), 1e-12);
@@ -91,12 +91,12 @@ TEST(Spread, EqualIterationsHaveNone) {
     for (const Span span : {Span::kWhole, Span::kEach}) {
       const PhaseFactors factors = Measure(MakeEqualIterations(count), span);
       ASSERT_TRUE(factors.samples);
-      const RunErrors errors = ErrorsOf({*factors.samples}).front();
+      const auto [errors, relative] = ErrorsOf({*factors.samples}).front();
       for (const FactorType& type : AllFactors()) {
-        EXPECT_EQ(errors.standard_errors[type.factor].has_value(), factors.values[type.factor].has_value());
-        EXPECT_EQ(errors.standard_errors[type.factor].value_or(0), 0) << type.id << ", " << count;
+        EXPECT_EQ(errors[type.factor].has_value(), factors.values[type.factor].has_value());
+        EXPECT_EQ(errors[type.factor].value_or(0), 0) << type.id << ", " << count;
       }
-      EXPECT_EQ(errors.relative, RelativeErrors());
+      EXPECT_EQ(relative, RelativeErrors());
     }
   }
 }
@@ -132,7 +132,7 @@ RelativeErrors ErrorsOfCounters(double scale) {
   Trace trace = std::move(builder).Finish();
   for (Counter& counter : trace.counters) counter.scale = scale;
   const PhaseFactors factors = MeasurePhase(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::Region("step")), {});
-  return factors.samples ? ErrorsOf({*factors.samples}).front().relative : RelativeErrors();
+  return factors.samples ? ErrorsOf({*factors.samples}).front().second : RelativeErrors();
 }
 
 TEST(Spread, Counters) {
@@ -184,7 +184,7 @@ BlockSamples Samples(const std::vector<double>& elapsed) {
   return samples;
 }
 
-double FirstError(const std::vector<BlockSamples>& runs) { return ErrorsOf(runs).front().relative.elapsed; }
+double FirstError(const std::vector<BlockSamples>& runs) { return ErrorsOf(runs).front().second.elapsed; }
 
 // -0.3, 0.1, 0.1, 0.1: 3/4 · 0.12 = 0.3².
 TEST(RunErrors, ARunAloneErrsByAllThatVaries) { EXPECT_NEAR(FirstError({Samples({0.7, 1.1, 1.1, 1.1})}), 0.3, 1e-12); }

@@ -126,9 +126,9 @@ TEST(IterationProperty, IterationsFitIntoTheirPhase) {
       EXPECT_LE(ideal, factors.totals.ideal_elapsed * (1 + 1e-12)) << "seed " << seed;
     }
     if (factors.samples) {
-      const RunErrors errors = ErrorsOf({*factors.samples}).front();
+      const FactorValues errors = ErrorsOf({*factors.samples}).front().first;
       for (const FactorType& type : AllFactors()) {
-        EXPECT_GE(errors.standard_errors[type.factor].value_or(0), 0) << "seed " << seed;
+        EXPECT_GE(errors[type.factor].value_or(0), 0) << "seed " << seed;
       }
       ++with_errors;
     }

@@ -103,9 +103,9 @@ void ExpectIterations(const PhaseCut& cut, const PhaseFactors& factors, const st
 // Errors are there for every factor or for none, finite and not negative.
 void ExpectErrors(const PhaseFactors& factors, const std::string& place) {
   if (!factors.samples) return;
-  const RunErrors errors = ErrorsOf({*factors.samples}).front();
+  const FactorValues errors = ErrorsOf({*factors.samples}).front().first;
   for (const FactorType& type : AllFactors()) {
-    const std::optional<double>& error = errors.standard_errors[type.factor];
+    const std::optional<double>& error = errors[type.factor];
     EXPECT_EQ(error.has_value(), factors.values[type.factor].has_value()) << place << type.id;
     EXPECT_TRUE(std::isfinite(error.value_or(0)) && error.value_or(0) >= 0) << place << type.id;
   }
