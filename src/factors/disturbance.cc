@@ -134,17 +134,6 @@ std::vector<double> SlowClock(const RankTimeline& timeline, const std::vector<In
   return lost;
 }
 
-std::optional<std::size_t> ClockCounter(const Trace& trace, const CounterNames& names) {
-  const auto cycles = ChooseCounter(trace, CounterMeaning::kCycles, names);
-  return cycles ? cycles : ChooseCounter(trace, CounterMeaning::kCpuTime, names);
-}
-
-bool IsComparable(const PhaseCut& cut) {
-  if (cut.iterations < kFewestLikeIterations) return false;
-  return std::all_of(cut.ranks.begin(), cut.ranks.end(),
-                     [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
-}
-
 // Numbers iterations of every rank, so that those with the same calls at the same place in a cycle have the same
 // number.
 std::vector<std::vector<std::size_t>> KindsOfIterations(const Trace& trace, const PhaseCut& cut,
@@ -175,12 +164,6 @@ std::vector<bool> AreRare(const std::vector<std::vector<std::size_t>>& kinds, st
   return rare;
 }
 
-// Means over the ranks: length of an iteration, its useful part, its excess over the median of its kind, the same
-// beyond the ideal replay, and the usual time in MPI. A kind of fewer than three iterations is not judged.
-struct IterationTimes {
-  std::vector<double> elapsed, useful, longer, unexplained, usual_calls;
-};
-
 // Adds the excess of each value of a rank over the median of its kind.
 void AddBeyondUsual(const std::vector<double>& values, const std::vector<std::size_t>& kinds, double ranks,
                     std::vector<double>& beyond) {
@@ -196,12 +179,16 @@ void AddBeyondUsual(const std::vector<double>& values, const std::vector<std::si
   }
 }
 
-IterationTimes MeasureIterations(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
-                                 const std::vector<std::vector<std::size_t>>& kinds,
-                                 const std::vector<std::vector<double>>& useful, const std::vector<double>& trend) {
-  const std::vector<double> none(cut.iterations);
-  IterationTimes times{none, none, none, none, none};
-  std::vector<double> calls_beyond = none;
+// The disturbances of iterations by means over the ranks, and the length of a usual iteration. A kind of fewer than
+// three iterations is not judged. Of `regular` the usual time in MPI alone.
+std::pair<std::vector<Disturbance>, double> MeasureIterations(const Trace& trace, const PhaseCut& cut,
+                                                              const ReplayResult& replay,
+                                                              const std::vector<std::vector<std::size_t>>& kinds,
+                                                              const std::vector<std::vector<double>>& useful,
+                                                              const std::vector<double>& trend) {
+  // Length, its useful part, its excess over the median of its kind, the same beyond the ideal replay, and in MPI.
+  std::vector<double> elapsed(cut.iterations), mean_useful(elapsed), longer(elapsed), unexplained(elapsed),
+      calls_beyond(elapsed);
   const auto ranks = static_cast<double>(trace.size());
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankCut& rank_cut = cut.ranks[rank];
@@ -210,32 +197,41 @@ IterationTimes MeasureIterations(const Trace& trace, const PhaseCut& cut, const 
       const Interval& iteration = rank_cut.iterations[k];
       const Tick ideal = replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.end) -
                          replay.TimeAt(trace.timelines[rank], rank_cut, rank, iteration.begin);
-      times.elapsed[k] += static_cast<double>(iteration.length()) / ranks;
-      times.useful[k] += useful[rank][k] / ranks;
+      elapsed[k] += static_cast<double>(iteration.length()) / ranks;
+      mean_useful[k] += useful[rank][k] / ranks;
       beyond_ideal.push_back(static_cast<double>(iteration.length() - ideal));
       lengths.push_back(static_cast<double>(iteration.length()) / trend[k]);
       calls.push_back(static_cast<double>(iteration.length()) - useful[rank][k]);
     }
-    AddBeyondUsual(beyond_ideal, kinds[rank], ranks, times.unexplained);
-    AddBeyondUsual(lengths, kinds[rank], ranks, times.longer);
+    AddBeyondUsual(beyond_ideal, kinds[rank], ranks, unexplained);
+    AddBeyondUsual(lengths, kinds[rank], ranks, longer);
     AddBeyondUsual(calls, kinds[rank], ranks, calls_beyond);
   }
+  const double usual = std::max(1.0, Median(elapsed)), usually_useful = std::max(1.0, Median(mean_useful));
+  std::vector<Disturbance> disturbances(cut.iterations);
   for (std::size_t k = 0; k < cut.iterations; ++k) {
-    times.usual_calls[k] = times.elapsed[k] - times.useful[k] - calls_beyond[k];
+    Disturbance& d = disturbances[k];
+    d.calls = std::max(0.0, unexplained[k]) / usual;
+    d.longer = std::max(0.0, longer[k]) / usual;
+    d.odd = std::max(elapsed[k] / usual - 1, std::fabs(mean_useful[k] / usually_useful - 1));
+    d.regular = (elapsed[k] - mean_useful[k] - calls_beyond[k]) / usual;
   }
-  return times;
+  return {std::move(disturbances), usual};
 }
 
 }  // namespace
 
 std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                                             const FactorOptions& options) {
-  if (!IsComparable(cut)) return {};
+  const bool is_comparable = std::ranges::all_of(
+      cut.ranks, [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
+  if (!is_comparable || cut.iterations < kFewestLikeIterations) return {};
   const std::vector<std::vector<double>> useful = UsefulTimes(trace, cut);
   const std::vector<double> trend = Trend(useful, cut.iterations);
   const std::vector<std::size_t> cycle = PlacesInCycle(useful, cut.iterations);
   const auto instructions = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);
-  const auto clock = ClockCounter(trace, options.counters);
+  auto clock = ChooseCounter(trace, CounterMeaning::kCycles, options.counters);
+  if (!clock) clock = ChooseCounter(trace, CounterMeaning::kCpuTime, options.counters);
   std::vector<std::vector<double>> expected(trace.size()), longer(trace.size()), slower(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
@@ -251,9 +247,7 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
   const std::vector<bool> alone = AreRare(kinds, cut.iterations, 2);
   const std::vector<bool> rare = AreRare(kinds, cut.iterations, kFewestLikeIterations);
   const ReplayResult replay = Replay(trace, matching, cut, {options.rules, true});
-  const IterationTimes times = MeasureIterations(trace, cut, replay, kinds, useful, trend);
-  const double usual = std::max(1.0, Median(times.elapsed)), usually_useful = std::max(1.0, Median(times.useful));
-  std::vector<Disturbance> disturbances(cut.iterations);
+  auto [disturbances, usual] = MeasureIterations(trace, cut, replay, kinds, useful, trend);
   for (std::size_t k = 0; k < cut.iterations; ++k) {
     Disturbance& d = disturbances[k];
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -266,12 +260,8 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
         d.clock_rank = rank;
       }
     }
-    d.calls = std::max(0.0, times.unexplained[k]) / usual;
-    d.longer = std::max(0.0, times.longer[k]) / usual;
     d.is_judged = !rare[k];
     d.is_alone = alone[k];
-    d.odd = std::max(times.elapsed[k] / usual - 1, std::fabs(times.useful[k] / usually_useful - 1));
-    d.regular = times.usual_calls[k] / usual;
     for (const std::vector<double>& of_rank : expected) {
       if (!of_rank.empty()) d.regular += of_rank[k] / usual / static_cast<double>(trace.size());
     }
@@ -391,9 +381,7 @@ CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const Phas
 }
 
 PhaseCut CutClean(const Trace& trace, const Matching& matching, const PhaseCut& cut, const FactorOptions& options) {
-  if (!cut.spec.clean) return cut;
-  const CleanChoice choice = ChooseClean(trace, matching, cut, options);
-  return KeepClean(trace, cut, choice);
+  return cut.spec.clean ? KeepClean(trace, cut, ChooseClean(trace, matching, cut, options)) : cut;
 }
 
 PhaseCut KeepClean(const Trace& trace, const PhaseCut& cut, const CleanChoice& choice) {

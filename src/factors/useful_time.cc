@@ -139,14 +139,6 @@ struct Ends {
   }
 };
 
-// One iteration in ticks since the begin of the phase.
-struct Iteration {
-  Ends measured, ideal;
-  double total_useful = 0, total_load = 0;  // all threads
-  double largest_useful = 0;
-  double largest_computation = 0;
-};
-
 // Ticks of a rank in an interval: useful and outside MPI of all threads, and outside MPI for a thread.
 std::tuple<double, double, double> LoadIn(const RankTimeline& timeline, std::size_t rank, const Interval& interval,
                                           const ThreadStates* threads) {
@@ -159,37 +151,13 @@ std::tuple<double, double, double> LoadIn(const RankTimeline& timeline, std::siz
   return {useful, useful, useful};
 }
 
-// When the first of the ranks that count begins, since the begin of the phase on all ranks.
-Tick EarliestBegin(const PhaseCut& cut, const ReplayResult& replay) {
-  Tick earliest = kNoTick;
-  for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {
-    if (cut.ranks[rank].present) earliest = std::min(earliest, replay.begin[rank]);
-  }
-  return earliest;
-}
-
-void AddRank(const Trace& trace, const PhaseCut& cut, std::size_t rank, const ReplayResult& replay,
-             const ThreadStates* threads, RuleSet rules, Tick start, std::vector<Iteration>& iterations) {
-  const RankTimeline& timeline = trace.timelines[rank];
-  const RankCut& rank_cut = cut.ranks[rank];
-  const Tick origin = rank_cut.window.begin.tick - replay.begin[rank] + start;
-  Tick end = 0, ideal_end = 0;
-  for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
-    const Interval& interval = rank_cut.iterations[k];
-    Iteration& iteration = iterations[k];
-    const auto [useful, outside_mpi, computation] = LoadIn(timeline, rank, interval, threads);
-    const Tick paused = rules == RuleSet::kBsc ? PausedTicks(timeline, interval) : 0;
-    iteration.total_useful += useful;
-    iteration.total_load += outside_mpi;
-    iteration.largest_useful = std::max(iteration.largest_useful, computation);
-    iteration.largest_computation = std::max(iteration.largest_computation, computation + static_cast<double>(paused));
-    const Tick begin = interval.begin.tick - origin,
-               ideal_begin = replay.TimeAt(timeline, rank_cut, rank, interval.begin) - start;
-    const Tick gap = k > 0 ? begin - end : 0, ideal_gap = k > 0 ? ideal_begin - ideal_end : 0;
-    end = interval.end.tick - origin;
-    ideal_end = replay.TimeAt(timeline, rank_cut, rank, interval.end) - start;
-    iteration.measured.Add(begin, end, gap);
-    iteration.ideal.Add(ideal_begin, ideal_end, ideal_gap);
+// Adds the iterations of a rank on a clock, on which `time_at` says when an edge is.
+void AddEnds(const RankCut& cut, const auto& time_at, std::vector<Ends>& iterations) {
+  Tick before = 0;
+  for (std::size_t k = 0; k < cut.iterations.size(); ++k) {
+    const Tick begin = time_at(cut.iterations[k].begin), end = time_at(cut.iterations[k].end);
+    iterations[k].Add(begin, end, k > 0 ? begin - before : 0);
+    before = end;
   }
 }
 
@@ -205,32 +173,44 @@ Tick Advance(const Ends& ends, Tick& reached) {
 
 std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
                                                 const ThreadStates* threads, RuleSet rules) {
-  std::vector<Iteration> iterations(cut.iterations);
-  const Tick start = EarliestBegin(cut, replay);
+  std::vector<IterationProfile> profiles(cut.iterations);  // first in ticks, and sums of all threads
+  std::vector<Ends> measured(cut.iterations), ideal(cut.iterations);
+  Tick start = kNoTick;  // when the first of the ranks that count begins, since the begin of the phase on all ranks
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) AddRank(trace, cut, rank, replay, threads, rules, start, iterations);
+    if (cut.ranks[rank].present) start = std::min(start, replay.begin[rank]);
   }
-  std::vector<IterationProfile> profiles;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankCut& rank_cut = cut.ranks[rank];
+    if (!rank_cut.present) continue;
+    const RankTimeline& timeline = trace.timelines[rank];
+    for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
+      const Interval& interval = rank_cut.iterations[k];
+      const auto [useful, outside_mpi, computation] = LoadIn(timeline, rank, interval, threads);
+      const Tick paused = rules == RuleSet::kBsc ? PausedTicks(timeline, interval) : 0;
+      IterationProfile& profile = profiles[k];
+      profile.average_useful += useful;
+      profile.average_load += outside_mpi;
+      profile.largest_useful = std::max(profile.largest_useful, computation);
+      profile.largest_computation = std::max(profile.largest_computation, computation + static_cast<double>(paused));
+    }
+    const Tick origin = rank_cut.window.begin.tick - replay.begin[rank] + start;
+    AddEnds(rank_cut, [&](const Edge& edge) { return edge.tick - origin; }, measured);
+    AddEnds(rank_cut, [&](const Edge& edge) { return replay.TimeAt(timeline, rank_cut, rank, edge) - start; }, ideal);
+  }
   double count = 0;
   for (const std::size_t rank : cut.CountedRanks()) {
     count += threads != nullptr ? static_cast<double>(threads->Threads(rank)) : 1;
   }
-  const auto seconds = [&](double ticks) { return ticks / trace.ticks_per_second; };
-  const Tick begin = cut.begin() - trace.begin();
+  const bool is_each = cut.span == Span::kEach;
   Tick reached = 0, ideal_reached = 0;
-  for (const Iteration& iteration : iterations) {
-    const Tick advance = Advance(iteration.measured, reached), ideal_advance = Advance(iteration.ideal, ideal_reached);
-    const bool is_each = cut.span == Span::kEach;
-    IterationProfile& profile = profiles.emplace_back();
-    profile.begin = trace.Seconds(begin + iteration.measured.first);
-    profile.elapsed = trace.Seconds(is_each ? iteration.measured.longest : advance);
-    if (!replay.unknown_waits.any()) {
-      profile.ideal = trace.Seconds(is_each ? iteration.ideal.longest : ideal_advance);
-    }
-    profile.average_useful = seconds(iteration.total_useful) / count;
-    profile.average_load = seconds(iteration.total_load) / count;
-    profile.largest_useful = seconds(iteration.largest_useful);
-    profile.largest_computation = seconds(iteration.largest_computation);
+  for (std::size_t k = 0; k < profiles.size(); ++k) {
+    IterationProfile& profile = profiles[k];
+    profile.begin = trace.Seconds(cut.begin() - trace.begin() + measured[k].first);
+    const Tick advance = Advance(measured[k], reached), ideal_advance = Advance(ideal[k], ideal_reached);
+    profile.elapsed = trace.Seconds(is_each ? measured[k].longest : advance);
+    if (!replay.unknown_waits.any()) profile.ideal = trace.Seconds(is_each ? ideal[k].longest : ideal_advance);
+    for (double* load : {&profile.average_useful, &profile.average_load}) *load = *load / trace.ticks_per_second / count;
+    for (double* load : {&profile.largest_useful, &profile.largest_computation}) *load /= trace.ticks_per_second;
   }
   return profiles;
 }
