@@ -76,21 +76,15 @@ TEST(LoadDistribution, ExpectedLargestOfManyRanks) {
 // Two ranks in two iterations: 1.2 and 1.0, 0.8 and 1.0. Means 1.1 and 0.9; within: 4 times 0.1² over (2 - 1) (2 - 1),
 // so noise is 0.2, and the variance of the means, 0.02, is that of noise alone, 0.04 / 2.
 TEST(LoadDistribution, NoiseOfTwoRanks) {
-  LoadVariation variation;
-  variation.AddRank({1.2, 1.0});
-  variation.AddRank({0.8, 1.0});
   LoadDistribution loads;
-  variation.Set(loads);
+  SplitVariation({{1.2, 1.0}, {0.8, 1.0}}, loads);
   EXPECT_NEAR(*loads.noise, 0.2, 1e-12);
   EXPECT_NEAR(*loads.persistent, 0, 1e-7);
 }
 
 TEST(LoadDistribution, PersistentLoads) {
-  LoadVariation variation;
-  variation.AddRank({1.5, 1.5, 1.5});
-  variation.AddRank({0.5, 0.5, 0.5});
   LoadDistribution loads;
-  variation.Set(loads);
+  SplitVariation({{1.5, 1.5, 1.5}, {0.5, 0.5, 0.5}}, loads);
   EXPECT_DOUBLE_EQ(*loads.noise, 0);
   EXPECT_DOUBLE_EQ(*loads.persistent, std::sqrt(0.5));
 }
@@ -98,25 +92,20 @@ TEST(LoadDistribution, PersistentLoads) {
 // Both parts are found again: 400 ranks with a deviation of 5 %, and 20 iterations with 10 %.
 TEST(LoadDistribution, PartsOfRandomLoads) {
   Random random(2);
-  LoadVariation variation;
-  for (int rank = 0; rank < 400; ++rank) {
+  std::vector<std::vector<double>> of_ranks(400);
+  for (std::vector<double>& of_rank : of_ranks) {
     const double own = 1 + 0.05 * random.Normal();
-    std::vector<double> loads;
-    for (int i = 0; i < 20; ++i) loads.push_back(own + 0.1 * random.Normal());
-    variation.AddRank(loads);
+    for (int i = 0; i < 20; ++i) of_rank.push_back(own + 0.1 * random.Normal());
   }
   LoadDistribution loads;
-  variation.Set(loads);
+  SplitVariation(of_ranks, loads);
   EXPECT_NEAR(*loads.noise, 0.1, 0.005);
   EXPECT_NEAR(*loads.persistent, 0.05, 0.01);
 }
 
 TEST(LoadDistribution, NoVariationOfOneIteration) {
-  LoadVariation variation;
-  variation.AddRank({1.5});
-  variation.AddRank({0.5});
   LoadDistribution loads;
-  variation.Set(loads);
+  SplitVariation({{1.5}, {0.5}}, loads);
   EXPECT_FALSE(loads.noise);
   EXPECT_FALSE(loads.persistent);
 }

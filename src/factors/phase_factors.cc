@@ -52,13 +52,6 @@ Tick IdealDuration(const PhaseCut& cut, const ReplayResult& replay) {
   return end - begin;
 }
 
-// For a phase that takes longer in the replay than measured: true if ranks get to its occurrences earlier
-// there, and wait in them for what they waited for before: then all from the first occurrence to the last takes no
-// longer than measured. Else measured times contradict each other.
-bool WaitsMovedIn(const PhaseCut& cut, const ReplayResult& replay) {
-  return cut.span == Span::kEach && IdealDuration(cut, replay) <= cut.end() - cut.begin();
-}
-
 std::vector<ThreadTicks> TicksOfThreads(const PhaseCut& cut, const ThreadStates& threads) {
   std::vector<ThreadTicks> of_ranks(cut.ranks.size());
   ParallelFor(cut.ranks.size(), [&](std::size_t rank) {
@@ -132,19 +125,17 @@ void AddVariation(const Trace& trace, const PhaseCut& cut, const std::vector<Ite
   const bool have_loads =
       std::ranges::all_of(profiles, [](const IterationProfile& profile) { return profile.average_useful > 0; });
   if (!have_loads) return;
-  LoadVariation variation;
-  std::vector<double> of_rank;
+  std::vector<std::vector<double>> of_ranks;
   for (const std::size_t rank : cut.CountedRanks()) {
     const std::vector<Interval>& iterations = cut.ranks[rank].iterations;
     if (iterations.size() != profiles.size()) return;
-    of_rank.clear();
+    std::vector<double>& of_rank = of_ranks.emplace_back();
     for (std::size_t k = 0; k < iterations.size(); ++k) {
       const Tick ticks = UsefulTicks(trace.timelines[rank], iterations[k]);
       of_rank.push_back(trace.Seconds(ticks) / profiles[k].average_useful);
     }
-    variation.AddRank(of_rank);
   }
-  variation.Set(loads);
+  SplitVariation(of_ranks, loads);
 }
 
 // Time that intervals, in order and apart, share with interruptions of one kind, in order and apart too.
@@ -188,13 +179,6 @@ Tick AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
   return inside[0];
 }
 
-void RequireComputation(const Trace& trace, Tick elapsed, const PhaseFactors& result) {
-  if (result.totals.largest_useful > 0 && result.totals.UsefulOfAll() > 0 && elapsed > 0) return;
-  throw Error(ErrorKind::kNotEnoughData, trace.path,
-              fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase.Text()),
-              "choose another phase");
-}
-
 bool HasIterations(const PhaseCut& cut) { return cut.iterations > 1 || cut.spec.Repeats() || cut.span == Span::kEach; }
 
 // The factors of the ranks that count in the cut; `replay` is that of the phase with all ranks.
@@ -222,7 +206,11 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   totals.cycles = TotalCount(trace, cut, threads, ChooseCounter(trace, CounterMeaning::kCycles, options.counters));
   if (threads != nullptr) UseThreads(trace, cut, times.threads, totals);
   totals.devices = DeviceTimesOf(trace, times.devices, totals.elapsed);
-  RequireComputation(trace, times.elapsed, result);
+  if (!(totals.largest_useful > 0 && totals.UsefulOfAll() > 0 && times.elapsed > 0)) {
+    throw Error(ErrorKind::kNotEnoughData, trace.path,
+                fmt::format("phase '{}' contains no computation, so it has no efficiency factors", result.phase.Text()),
+                "choose another phase");
+  }
   if (knows_clocks) AddEstimate(trace, cut, threads, result);
   result.values = FactorsOf(totals, options.rules.set);
   result.loads = LoadsOf(trace, cut, times);
@@ -240,10 +228,14 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
     result.diagnostics.Add(anomaly::kWaitsUnknown, replay.unknown_waits.calls,
                            fmt::format("in phase {}: {}", cut.spec.name, replay.unknown_waits.example));
   } else if (knows_clocks && times.ideal > times.elapsed) {
+    // Ranks may get to the occurrences earlier in the replay, and wait in them for what they waited for before: then
+    // all from the first occurrence to the last takes no longer than measured. Else measured times contradict each
+    // other.
+    const bool waits_move = cut.span == Span::kEach && IdealDuration(cut, replay) <= cut.end() - cut.begin();
     result.diagnostics.Add(anomaly::kIdealAboveMeasured, 1,
                            fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured; {}", cut.Id().Text(),
                                        totals.ideal_elapsed, totals.elapsed,
-                                       WaitsMovedIn(cut, replay) ? "waits from between its occurrences move into them"
+                                       waits_move ? "waits from between its occurrences move into them"
                                                                  : "clocks of ranks differ"));
   }
   return result;

@@ -139,19 +139,18 @@ std::optional<LoadDistribution> DistributionOf(std::vector<double> useful) {
   return distribution;
 }
 
-void LoadVariation::AddRank(const std::vector<double>& loads) {
-  iterations_ = loads.size();
-  const double mean = MeanOf(loads);
-  for (const double load : loads) squares_within_ += (load - mean) * (load - mean);
-  means_.push_back(mean);
-}
-
-void LoadVariation::Set(LoadDistribution& distribution) const {
-  if (iterations_ < 2 || means_.size() < 2) return;
-  const auto ranks = static_cast<double>(means_.size()), iterations = static_cast<double>(iterations_);
+void SplitVariation(const std::vector<std::vector<double>>& loads, LoadDistribution& distribution) {
+  if (loads.size() < 2 || loads.front().size() < 2) return;
+  double squares_within = 0;  // Σ (x_ik - mean of rank i)²
+  std::vector<double> means;
+  for (const std::vector<double>& of_rank : loads) {
+    const double mean = means.emplace_back(MeanOf(of_rank));
+    for (const double load : of_rank) squares_within += (load - mean) * (load - mean);
+  }
+  const auto ranks = static_cast<double>(loads.size()), iterations = static_cast<double>(loads.front().size());
   // Loads of an iteration have the mean 1, which takes one rank's freedom in each.
-  const double noise_squared = squares_within_ / ((ranks - 1) * (iterations - 1));
-  const double of_means = CentralMoment(means_, MeanOf(means_), 2) * ranks / (ranks - 1);
+  const double noise_squared = squares_within / ((ranks - 1) * (iterations - 1));
+  const double of_means = CentralMoment(means, MeanOf(means), 2) * ranks / (ranks - 1);
   distribution.noise = std::sqrt(noise_squared);
   distribution.persistent = std::sqrt(std::max(0.0, of_means - noise_squared / iterations));
 }

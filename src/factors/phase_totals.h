@@ -105,20 +105,9 @@ std::optional<LoadDistribution> DistributionOf(std::vector<double> useful);
 double ExpectedLargestOf(const std::vector<double>& sorted, std::size_t count);
 
 // Splits the variance of loads into that of the ranks and that of a rank's iterations, by analysis of variance
-// [Searle92].
-class LoadVariation {
- public:
-  // Loads of one rank in every iteration, t_ik / avg t_k; equally many on all ranks.
-  void AddRank(const std::vector<double>& loads);
-
-  // Nothing for fewer than two ranks or iterations.
-  void Set(LoadDistribution& distribution) const;
-
- private:
-  std::size_t iterations_ = 0;
-  double squares_within_ = 0;  // Σ (x_ik - mean of rank i)²
-  std::vector<double> means_;  // one a rank
-};
+// [Searle92]. `loads`: of every rank in every iteration, t_ik / avg t_k; equally many on all ranks. Leaves the
+// distribution as it is for fewer than two ranks or iterations.
+void SplitVariation(const std::vector<std::vector<double>>& loads, LoadDistribution& distribution);
 
 // The phase without one block of its iterations, once for every block.
 struct BlockSamples {

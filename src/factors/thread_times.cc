@@ -199,7 +199,7 @@ bool ThreadStates::AreIn(const Trace& trace) {
 }
 
 void ThreadStates::Append(Tick begin, ThreadState state, Segments& segments) {
-  if (segments.empty() || segments.back().state != state) segments.push_back({begin, state});
+  if (segments.empty() || segments.back().second != state) segments.emplace_back(begin, state);
 }
 
 Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
@@ -238,24 +238,28 @@ std::vector<std::pair<Tick, Tick>> ThreadStates::SpansOfMain(std::size_t rank, T
   std::vector<std::pair<Tick, Tick>> spans;
   const Segments& segments = ranks_[rank].front();
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    if (segments[i].state != state) continue;
-    spans.emplace_back(segments[i].begin, i + 1 < segments.size() ? segments[i + 1].begin : kNever);
+    if (segments[i].second != state) continue;
+    spans.emplace_back(segments[i].first, i + 1 < segments.size() ? segments[i + 1].first : kNever);
   }
   return spans;
+}
+
+void ThreadStates::ForEachPart(const Segments& segments, const Interval& interval, const auto& visit) {
+  auto segment = std::ranges::upper_bound(segments, interval.begin.tick, {}, &Segments::value_type::first) - 1;
+  for (; segment != segments.end() && segment->first < interval.end.tick; ++segment) {
+    const Tick next = segment + 1 == segments.end() ? kNever : (segment + 1)->first;
+    visit(std::max(segment->first, interval.begin.tick), std::min(next, interval.end.tick), segment->second);
+  }
 }
 
 ThreadTicks ThreadStates::In(std::size_t rank, const Interval& interval) const {
   ThreadTicks ticks;
   for (const Segments& segments : ranks_[rank]) {
     Tick& outside = ticks.outside.emplace_back();
-    auto segment = std::ranges::upper_bound(segments, interval.begin.tick, {}, &Segment::begin) - 1;
-    for (Tick at = interval.begin.tick; at < interval.end.tick; ++segment) {
-      const Tick next = segment + 1 == segments.end() ? kNever : (segment + 1)->begin;
-      const Tick end = std::min(next, interval.end.tick);
-      ticks.in[static_cast<std::size_t>(segment->state)] += end - at;
-      if (!IsMpi(segment->state)) outside += end - at;
-      at = end;
-    }
+    ForEachPart(segments, interval, [&](Tick begin, Tick end, ThreadState state) {
+      ticks.in[static_cast<std::size_t>(state)] += end - begin;
+      if (!IsMpi(state)) outside += end - begin;
+    });
   }
   return ticks;
 }
@@ -272,15 +276,11 @@ double ThreadStates::UsefulCount(const Trace& trace, std::size_t rank, std::size
   double count = 0;
   for (std::size_t i = 0; i < threads.size(); ++i) {
     const RankTimeline& timeline = *threads[i].timeline;
-    const Segments& segments = ranks_[rank][i];
-    auto segment = std::ranges::upper_bound(segments, interval.begin.tick, {}, &Segment::begin) - 1;
-    for (; segment != segments.end() && segment->begin < interval.end.tick; ++segment) {
-      if (segment->state != ThreadState::kUseful) continue;
-      const Tick next = segment + 1 == segments.end() ? kNever : (segment + 1)->begin;
-      const Edge begin = EdgeAtTick(timeline, std::max(segment->begin, interval.begin.tick), true);
-      const Edge end = EdgeAtTick(timeline, std::min(next, interval.end.tick), false);
-      count += CounterAt(timeline, counter, end) - CounterAt(timeline, counter, begin);
-    }
+    ForEachPart(ranks_[rank][i], interval, [&](Tick begin, Tick end, ThreadState state) {
+      if (state != ThreadState::kUseful) return;
+      count += CounterAt(timeline, counter, EdgeAtTick(timeline, end, false)) -
+               CounterAt(timeline, counter, EdgeAtTick(timeline, begin, true));
+    });
   }
   return std::max(0.0, count);
 }

@@ -62,13 +62,11 @@ class ThreadStates {
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:
-  struct Segment {
-    Tick begin;
-    ThreadState state;
-  };
-  using Segments = std::vector<Segment>;  // one thread, from one begin to the next
+  using Segments = std::vector<std::pair<Tick, ThreadState>>;  // of one thread, each from its begin to the next
 
   static void Append(Tick begin, ThreadState state, Segments& segments);
+  // Calls visit(begin, end, state) for the parts of segments in an interval.
+  static void ForEachPart(const Segments& segments, const Interval& interval, const auto& visit);
   Diagnostics ReadRank(const Trace& trace, std::size_t rank);
 
   std::vector<std::vector<Segments>> ranks_;
