@@ -99,13 +99,6 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
   }
 }
 
-// A speedup that is all that is known contains how the problem grows.
-void CompareSpeedups(FactorRow& row, double reference_speedup, double reference_cores) {
-  std::optional<double>& efficiency = row.values[Factor::kGlobalEfficiency];
-  const double cores = static_cast<double>(row.cores) / reference_cores;
-  if (!efficiency) efficiency = *row.values[Factor::kSpeedup] / reference_speedup / cores;
-}
-
 void FindMissingValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
   // Counted row by row, since rows are large and most factors are in none of them.
   std::array<std::size_t, kFactorCount> counts{};
@@ -222,7 +215,11 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
     });
   }
   for (FactorRow* row : rows) {
-    if (KnowsSpeedupOnly(*row) && reference_speedup) CompareSpeedups(*row, *reference_speedup, reference.cores);
+    std::optional<double>& efficiency = row->values[Factor::kGlobalEfficiency];
+    if (efficiency || !reference_speedup || !KnowsSpeedupOnly(*row)) continue;
+    // A speedup that is all that is known contains how the problem grows.
+    const double cores = static_cast<double>(row->cores) / reference.cores;
+    efficiency = *row->values[Factor::kSpeedup] / *reference_speedup / cores;
   }
   AddErrors(rows);
   AddFindingsOfPhase(rows, diagnostics);

@@ -117,15 +117,9 @@ static_assert(
     }(),
     "the table is in the order of the enumeration, parents before children");
 
-constexpr const FactorType& TypeOf(Factor factor) { return kTable[static_cast<std::size_t>(factor)]; }
-
-constexpr bool IsOfHybridRuns(Factor factor) {
-  return factor == kMpiParallelEfficiency || (factor >= kOmpParallelEfficiency && factor <= kDeviceOffload);
-}
-
 constexpr std::optional<Factor> ParentIn(Factor factor, FactorTree tree) {
-  const std::optional<Factor> parent = TypeOf(factor).parent;
-  if (tree == FactorTree::kMpi) return IsOfHybridRuns(factor) ? std::nullopt : parent;
+  const std::optional<Factor> parent = kTable[static_cast<std::size_t>(factor)].parent;
+  if (tree == FactorTree::kMpi) return IsHybrid(factor) ? std::nullopt : parent;
   const bool is_of_mpi = factor == kLoadBalance || factor == kCommunicationEfficiency;
   return is_of_mpi ? std::optional(kMpiParallelEfficiency) : parent;
 }
@@ -156,10 +150,8 @@ std::span<const Factor> ChildrenFor(Factor factor, FactorTree tree) {
 
 bool IsParent(Factor factor, FactorTree tree) { return !ChildrenFor(factor, tree).empty(); }
 
-bool IsHybrid(Factor factor) { return IsOfHybridRuns(factor); }
-
 FactorTree TreeOf(const std::vector<Factor>& known) {
-  return std::ranges::any_of(known, IsOfHybridRuns) ? FactorTree::kHybrid : FactorTree::kMpi;
+  return std::ranges::any_of(known, IsHybrid) ? FactorTree::kHybrid : FactorTree::kMpi;
 }
 
 std::optional<Factor> ParentOf(Factor factor, FactorTree tree) { return ParentIn(factor, tree); }
@@ -206,7 +198,7 @@ int DepthOf(Factor factor, FactorTree tree) {
 
 FactorTree FactorValues::Tree() const {
   for (std::size_t i = 0; i < kFactorCount; ++i) {
-    if (IsOfHybridRuns(static_cast<Factor>(i)) && values_[i]) return FactorTree::kHybrid;
+    if (IsHybrid(static_cast<Factor>(i)) && values_[i]) return FactorTree::kHybrid;
   }
   return FactorTree::kMpi;
 }

@@ -99,7 +99,10 @@ std::string NameInSentence(Factor factor);
 enum class FactorTree { kMpi, kHybrid };
 
 // True if only hybrid runs have the factor.
-bool IsHybrid(Factor factor);
+constexpr bool IsHybrid(Factor factor) {
+  return factor == Factor::kMpiParallelEfficiency ||
+         (factor >= Factor::kOmpParallelEfficiency && factor <= Factor::kDeviceOffload);
+}
 // The tree of a run of which these factors are known.
 FactorTree TreeOf(const std::vector<Factor>& known);
 

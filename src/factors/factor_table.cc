@@ -143,19 +143,33 @@ RowPointers PointersTo(const std::vector<FactorRow>& rows) {
   return pointers;
 }
 
-std::vector<RowsOfPhase> RowsByPhase(const FactorTable& table) {
-  std::vector<RowsOfPhase> phases;
+namespace {
+
+// Calls add(number of the phase in `keys`, row) for every row of the table.
+void ForEachRow(auto& table, const std::vector<PhaseKey>& keys, const auto& add) {
   std::map<PhaseKey, std::size_t> index;
-  for (const PhaseKey& key : table.Keys()) {
-    index.emplace(key, phases.size());
-    phases.push_back({key, {}});
-  }
+  for (const PhaseKey& key : keys) index.emplace(key, index.size());
   std::size_t last = 0;  // rows of one phase often follow each other
-  for (const FactorRow& row : table.rows) {
-    const PhaseKey& key = phases[last].key;
-    if (row.series != key.series || row.phase != key.phase) last = index.at(row.Key());
-    phases[last].rows.push_back(&row);
+  for (auto& row : table.rows) {
+    if (row.series != keys[last].series || row.phase != keys[last].phase) last = index.at(row.Key());
+    add(last, row);
   }
+}
+
+}  // namespace
+
+std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table) {
+  const std::vector<PhaseKey> keys = table.Keys();
+  std::vector<std::vector<FactorRow*>> rows(keys.size());
+  ForEachRow(table, keys, [&](std::size_t phase, FactorRow& row) { rows[phase].push_back(&row); });
+  return rows;
+}
+
+std::vector<RowsOfPhase> RowsByPhase(const FactorTable& table) {
+  const std::vector<PhaseKey> keys = table.Keys();
+  std::vector<RowsOfPhase> phases;
+  for (const PhaseKey& key : keys) phases.push_back({key, {}});
+  ForEachRow(table, keys, [&](std::size_t phase, const FactorRow& row) { phases[phase].rows.push_back(&row); });
   const auto place = [](const FactorRow* row) { return std::pair(row->cores, row->repeat); };
   for (RowsOfPhase& phase : phases) {
     phase.rows = CountRows(phase.rows).counted;

@@ -124,6 +124,9 @@ using RowPointers = std::vector<const FactorRow*>;
 
 RowPointers PointersTo(const std::vector<FactorRow>& rows);
 
+// All rows of every phase, in the order of the table; phases as in FactorTable::Keys().
+std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table);
+
 struct RowsOfPhase {
   PhaseKey key;
   RowPointers rows;  // that count [complete_table.h], by cores and repeat

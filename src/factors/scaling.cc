@@ -27,11 +27,6 @@ constexpr double kCertainGrowth = 4;
 constexpr double kCertainTime = 0.5;
 constexpr double kCertainTimeAlone = 1 / 1.5;  // chosen: no real weak runs exceed an efficiency of 1.1
 
-std::optional<double> InstructionsOf(const FactorRow& row) {
-  if (!row.totals || !row.totals->instructions) return std::nullopt;
-  return *row.totals->instructions / row.iterations;
-}
-
 template <typename Value>
 std::optional<double> RatioOf(const RowPointers& rows, const WorkGrowth& growth, Value value) {
   const std::optional<double> first = MeanAt(rows, growth.first, value), last = MeanAt(rows, growth.last, value);
@@ -100,19 +95,6 @@ std::string DoubtIn(const FactorTable& table, Scaling scaling, const PhaseFit& f
 
 double SecondsOf(const RowsOfPhase& phase) { return phase.rows.front()->runtime.value_or(0); }
 
-// The longest of the phases of every series, which follow each other.
-std::vector<const RowsOfPhase*> LongestOf(const std::vector<RowsOfPhase>& phases) {
-  std::vector<const RowsOfPhase*> longest;
-  for (const RowsOfPhase& phase : phases) {
-    if (longest.empty() || longest.back()->key.series != phase.key.series) {
-      longest.push_back(&phase);
-    } else if (SecondsOf(phase) > SecondsOf(*longest.back())) {
-      longest.back() = &phase;
-    }
-  }
-  return longest;
-}
-
 // The scaling of the phase's series, where series differ.
 std::optional<Scaling> ScalingOfPhase(const FactorTable& table, const RowPointers& rows) {
   return table.scaling ? table.scaling : ScalingShownBy(rows);
@@ -139,9 +121,14 @@ std::optional<double> WorkGrowth::TimeRatio() const {
 }
 
 std::vector<RowsOfPhase> LongestPhases(const FactorTable& table) {
-  const std::vector<RowsOfPhase> phases = RowsByPhase(table);
   std::vector<RowsOfPhase> longest;
-  for (const RowsOfPhase* phase : LongestOf(phases)) longest.push_back(*phase);
+  for (RowsOfPhase& phase : RowsByPhase(table)) {  // those of a series follow each other
+    if (longest.empty() || longest.back().key.series != phase.key.series) {
+      longest.push_back(std::move(phase));
+    } else if (SecondsOf(phase) > SecondsOf(longest.back())) {
+      longest.back() = std::move(phase);
+    }
+  }
   return longest;
 }
 
@@ -175,7 +162,10 @@ std::optional<WorkGrowth> GrowthOfWork(const RowPointers& rows) {
   growth.first = least->cores;
   growth.last = most->cores;
   growth.processes = most->Processes() / least->Processes();
-  growth.work = RatioOf(alike, growth, InstructionsOf);
+  growth.work = RatioOf(alike, growth, [](const FactorRow& row) {
+    const bool is_known = row.totals && row.totals->instructions;
+    return is_known ? std::optional(*row.totals->instructions / row.iterations) : std::nullopt;
+  });
   growth.is_instructions = growth.work.has_value();
   if (!growth.work) growth.work = RatioOf(alike, growth, std::mem_fn(&FactorRow::UsefulTime));
   growth.first_seconds = MeanAt(alike, growth.first, std::mem_fn(&FactorRow::TimePerIteration));
@@ -200,19 +190,18 @@ ScalingFit FitOf(const WorkGrowth& growth, Scaling scaling) {
 
 void CheckScaling(FactorTable& table, const std::string& where) {
   std::erase_if(table.findings, [&](const Finding& finding) { return finding.id == anomaly::kScalingUnlikely.id; });
-  const std::string excluded = WhyExcluded(table);
-  if (!excluded.empty()) throw Error(ErrorKind::kUsage, where, excluded, kAdvice);
   Diagnostics diagnostics, of_phases;
-  const std::vector<RowsOfPhase> phases = RowsByPhase(table);
-  const std::vector<const RowsOfPhase*> longest_phases = LongestOf(phases);
-  for (const RowsOfPhase* longest : longest_phases) {
-    const std::optional<Scaling> scaling = ScalingOfPhase(table, longest->rows);
+  const std::vector<RowsOfPhase> phases = RowsByPhase(table), longest_phases = LongestPhases(table);
+  for (const RowsOfPhase& longest : longest_phases) {
+    const std::optional<Scaling> scaling = ScalingOfPhase(table, longest.rows);
     if (!scaling) continue;
-    const PhaseFit fit = FitOfPhase(longest->rows, *scaling);
-    if (fit.fit == ScalingFit::kFits) {
-      AddExcludedPhases(table, *scaling, phases, *longest, of_phases);
+    const PhaseFit fit = FitOfPhase(longest.rows, *scaling);
+    if (fit.fit == ScalingFit::kExcluded) {
+      throw Error(ErrorKind::kUsage, where, WithSeries(longest.key.series, fit.Excluded()), kAdvice);
+    } else if (fit.fit == ScalingFit::kFits) {
+      AddExcludedPhases(table, *scaling, phases, longest, of_phases);
     } else {
-      diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(longest->key.series, DoubtIn(table, *scaling, fit)));
+      diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(longest.key.series, DoubtIn(table, *scaling, fit)));
     }
   }
   if (!diagnostics.empty() && longest_phases.size() > 1) {
@@ -363,14 +352,6 @@ void RefuseOtherThanShown(const FactorTable& table, Scaling scaling) {
   }
 }
 
-// No factor depends on the scaling yet, so that --scaling may replace what the table says or what was guessed.
-bool NothingIsCompared(const FactorTable& table) {
-  return std::ranges::none_of(table.rows, [](const FactorRow& row) {
-    return std::ranges::any_of(
-        AllFactors(), [&](const FactorType& type) { return type.IsOneAtReference() && row.values[type.factor]; });
-  });
-}
-
 }  // namespace
 
 void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
@@ -379,7 +360,12 @@ void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std
     if (table.scaling) table.scaling_source = kShownByTimes;
     if (scaling) RefuseOtherThanShown(table, *scaling);
   }
-  if (!table.scaling || (scaling && NothingIsCompared(table))) table.scaling = scaling;
+  // Where no factor depends on the scaling yet, --scaling may replace what the table says or what was guessed.
+  const bool is_compared = std::ranges::any_of(table.rows, [](const FactorRow& row) {
+    return std::ranges::any_of(
+        AllFactors(), [&](const FactorType& type) { return type.IsOneAtReference() && row.values[type.factor]; });
+  });
+  if (!table.scaling || (scaling && !is_compared)) table.scaling = scaling;
   CompleteTable(table);
   if (scaling || reference) ChangeTerms(table, scaling, reference);
 }

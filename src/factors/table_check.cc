@@ -385,12 +385,6 @@ std::string CauseOfScalability(const FactorRow& row, const FactorRow& reference)
   return CauseOf(Factor::kComputationScalability, *row.values[Factor::kComputationScalability]);
 }
 
-std::string BecauseOfScalability(const FactorRow& row, const FactorRow& reference) {
-  return fmt::format("come from computation scalability ({} {}): {}.",
-                     FormatFactor(*row.values[Factor::kComputationScalability]), OnCores(row),
-                     CauseOfScalability(row, reference));
-}
-
 }  // namespace
 
 std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest, std::optional<std::int64_t> baseline) {
@@ -414,7 +408,10 @@ std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest, s
                               FormatFactor(*parallel_there));
   }
   if (by_scalability > kMatters && *scalability->values[Factor::kComputationScalability] > kMatters) {
-    return text + BecauseOfScalability(*scalability, baseline ? RowAt(rows, *baseline) : ReferenceIn(rows));
+    return text + fmt::format("come from computation scalability ({} {}): {}.",
+                              FormatFactor(*scalability->values[Factor::kComputationScalability]),
+                              OnCores(*scalability),
+                              CauseOfScalability(*scalability, baseline ? RowAt(rows, *baseline) : ReferenceIn(rows)));
   }
   return text + fmt::format("are {}; they are {}.", kReal, kWrong);
 }

@@ -202,22 +202,6 @@ bool KnowsTimesOnly(const FactorTable& table) {
   return std::ranges::all_of(table.rows, [](const FactorRow& row) { return KnowsTimesOnly(row); });
 }
 
-std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table) {
-  const std::vector<PhaseKey> keys = table.Keys();
-  std::map<PhaseKey, std::size_t> index;
-  for (std::size_t i = 0; i < keys.size(); ++i) index[keys[i]] = i;
-  std::vector<std::vector<FactorRow*>> rows(keys.size());
-  const auto is_of = [](const FactorRow& row, const PhaseKey& key) {
-    return row.series == key.series && row.phase == key.phase;
-  };
-  std::size_t last = 0;  // rows of one phase often follow each other
-  for (FactorRow& row : table.rows) {
-    if (!is_of(row, keys[last])) last = index.at(row.Key());
-    rows[last].push_back(&row);
-  }
-  return rows;
-}
-
 std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows, std::int64_t reference) {
   std::int64_t cores = std::numeric_limits<std::int64_t>::max();
   for (const FactorRow* row : rows) cores = row->cores == reference ? reference : cores;

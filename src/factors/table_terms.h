@@ -44,9 +44,6 @@ std::optional<WorkGrowth> GrowthToFastest(const RowPointers& rows);
 // Real weak runs take 0.9 of it or more, real strong ones come below 0.5 [tests/run_times_test.py].
 inline constexpr double kFasterTime = 0.8;
 
-// The rows of every phase, in the order of the table; phases as in Keys().
-std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table);
-
 // Rows of a phase at the reference count, of run times those of the fastest split with all repeats; the smallest count
 // of the phase when it was not run there.
 std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows, std::int64_t reference);
