@@ -1,13 +1,11 @@
 #include "balance/outcome.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "balance/strategy.h"
 #include "balance/task_replay.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <set>
-#include <utility>
 
 namespace farscale {
 namespace {

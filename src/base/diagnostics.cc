@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
 
 #include "base/text.h"
 #include "base/terminal.h"

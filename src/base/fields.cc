@@ -8,7 +8,6 @@
 
 #include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/text.h"
 
 namespace farscale {
 

@@ -1,5 +1,4 @@
 // farscale: predicts how an MPI program will scale to core counts nobody has run.
-#include <cstdlib>
 #include <new>
 
 #include "base/memory.h"

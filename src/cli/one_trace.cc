@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <utility>
 

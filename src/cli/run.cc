@@ -25,7 +25,6 @@
 #include "results/results.h"
 #include "results/results_json.h"
 #include "study/input_files.h"
-#include "study/scenario.h"
 #include "study/measure_run.h"
 #include "study/run_study.h"
 #include "study/study.h"

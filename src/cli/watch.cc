@@ -9,12 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <span>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -23,7 +21,6 @@
 #include "cli/command.h"
 #include "collect/page_file.h"
 #include "collect/text.h"
-#include "measure/measured_run.h"
 #include "pages/text_table.h"
 #include "results/csv_text.h"
 

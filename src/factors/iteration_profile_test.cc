@@ -1,5 +1,4 @@
 // Iterations by themselves, worked out on paper; one tick is a second.
-#include "factors/useful_time.h"
 
 #include <gtest/gtest.h>
 

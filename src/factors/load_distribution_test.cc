@@ -1,4 +1,3 @@
-#include "factors/phase_factors.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,6 @@
 
 #include "base/diagnostics.h"
 #include "base/files.h"
-#include "base/text.h"
 #include "factors/useful_time.h"
 #include "phases/rank_groups.h"
 #include "replay/anomalies.h"

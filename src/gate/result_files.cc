@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "base/files.h"
 #include "base/text.h"

@@ -9,7 +9,6 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "growth/make/grown_program.h"
-#include "growth/growth_model.h"
 #include "replay/matching.h"
 #include "replay/replayed_trace.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "base/parallel.h"
 #include "imbalance/causes/find_causes.h"

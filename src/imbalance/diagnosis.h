@@ -2,7 +2,6 @@
 // [Boehme13, chapter 4; docs/formulas.md, imbalance].
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <random>
-#include <string>
 
 #include "phases/phase_cut.h"
 #include "trace/trace_builder.h"

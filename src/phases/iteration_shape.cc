@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <numeric>
 #include <set>
 #include <unordered_map>

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
-#include <optional>
 
 #include "phases/rank_profile.h"
 #include "stats/sample_quantiles.h"

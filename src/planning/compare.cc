@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <set>
-#include <utility>
 
 #include "base/diagnostics.h"
 #include "factors/complete_table.h"
 #include "factors/scaling.h"
-#include "factors/table_terms.h"
 #include "planning/allocation.h"
 #include "projection/model_settings.h"
 #include "results/results.h"

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "base/text.h"
-#include "plot/canvas.h"
 
 namespace farscale {
 namespace {

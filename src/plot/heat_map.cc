@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plot/canvas.h"
 #include "results/reported_losses.h"
 
 namespace farscale {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 

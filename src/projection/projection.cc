@@ -7,7 +7,6 @@
 #include <limits>
 #include <set>
 
-#include "base/parallel.h"
 #include "factors/table_check.h"
 #include "factors/table_terms.h"
 #include "projection/backtest.h"

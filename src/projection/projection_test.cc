@@ -5,7 +5,6 @@
 #include <tbb/global_control.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/diagnostics.h"

@@ -7,11 +7,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <ranges>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/diagnostics.h"
 #include "base/text.h"

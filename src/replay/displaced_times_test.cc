@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "base/random.h"
 #include "replay/anomalies.h"
 #include "support/clocked_program.h"

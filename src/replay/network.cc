@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <string_view>
 
 #include "base/config.h"
 #include "base/diagnostics.h"

@@ -1,12 +1,8 @@
 #include "replay/transfer_times.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <ranges>
-#include <utility>
 
 #include "base/parallel.h"
 #include "stats/sample_quantiles.h"

@@ -17,7 +17,6 @@
 #include "replay/time_checks.h"
 #include "study/grown_study.h"
 #include "study/scenario.h"
-#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {

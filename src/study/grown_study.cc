@@ -17,7 +17,6 @@
 #include "results/growth_record.h"
 #include "study/anomalies.h"
 #include "study/input_files.h"
-#include "study/scenario.h"
 #include "trace/trace_reader.h"
 
 namespace farscale {

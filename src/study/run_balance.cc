@@ -9,7 +9,6 @@
 #include <set>
 
 #include "balance/outcome.h"
-#include "base/parallel.h"
 #include "factors/anomalies.h"
 #include "factors/complete_table.h"
 #include "phases/found_loop.h"

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 
-#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>

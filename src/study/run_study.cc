@@ -6,8 +6,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
-#include <numeric>
 #include <set>
 #include <span>
 #include <tuple>

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <span>
 #include <unordered_map>
-#include <utility>
 
 #include "base/parallel.h"
 #include "trace/anomalies.h"

@@ -2,27 +2,19 @@
 
 #include <fmt/format.h>
 #include <otf2/OTF2_Pthread_Locks.h>  // wants <cstdlib> before it
-#include <otf2/otf2.h>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <iterator>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "base/parallel.h"
 #include "base/search.h"
 #include "trace/anomalies.h"
-#include "trace/trace_reader.h"
 #include "trace/otf2_library.h"
 
 namespace farscale {

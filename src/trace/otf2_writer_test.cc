@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <fstream>
 
 #include "support/errors.h"
 #include "support/random_program.h"

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <limits>
 #include <string_view>
-#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/files.h"

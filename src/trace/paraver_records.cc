@@ -8,7 +8,6 @@
 #include <numeric>
 #include <optional>
 #include <unordered_map>
-#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/text.h"

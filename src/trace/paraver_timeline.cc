@@ -2,12 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
 #include <iterator>
-#include <limits>
-#include <optional>
-#include <utility>
 
 #include "trace/anomalies.h"
 

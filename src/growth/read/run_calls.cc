@@ -9,7 +9,6 @@
 #include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "replay/computation.h"
-#include "trace/trace.h"
 
 namespace farscale {
 namespace {

@@ -7,7 +7,6 @@
 #include <limits>
 #include <numeric>
 #include <set>
-#include <tuple>
 
 #include "base/parallel.h"
 #include "growth/growth_model.h"

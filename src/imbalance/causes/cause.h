@@ -2,7 +2,6 @@
 // would gain without it [docs/formulas.md, causes and gains].
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -7,7 +7,6 @@
 #include <queue>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 
 #include "base/parallel.h"
 

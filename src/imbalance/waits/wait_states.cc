@@ -1,7 +1,6 @@
 #include "imbalance/waits/wait_states.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <tuple>
 #include <unordered_map>

@@ -10,7 +10,6 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "plot/canvas.h"
-#include "plot/chart.h"
 #include "report/figures.h"
 #include "report/sections.h"
 #include "results/results.h"

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
-#include "balance/outcome.h"
 #include "balance/strategy.h"
 #include "base/text.h"
 #include "plot/canvas.h"

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "report/figures.h"
 #include "results/json_fields.h"
-#include "results/results.h"
 
 namespace farscale {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <regex>
 
 #include "plot/heat_map.h"
 #include "report/imbalance/losses.h"

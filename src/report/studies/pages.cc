@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <list>
-#include <map>
 #include <optional>
 
 #include "base/files.h"
