@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "balance/task_replay.h"
-#include "replay/engine.h"
+#include "replay/replay.h"
 
 namespace farscale {
 

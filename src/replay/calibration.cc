@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
-#include "replay/transfer_times.h"
 #include "replay/replay.h"
 #include "stats/sample_quantiles.h"
 
@@ -176,9 +175,9 @@ void NoteBandwidth(const LinkCalibration& link, const LinkData& data, const Link
       fmt::format("messages {} do not show a bandwidth, as their sizes differ too little or their times too "
                   "much; {}",
                   data.name,
-                  TakesBandwidthOf(data, other) ? fmt::format("that {} is taken", other.name)
+                  TakesBandwidthOf(data, other)      ? fmt::format("that {} is taken", other.name)
                   : data.fit.line.ticks_per_byte > 0 ? "most of their time is taken to be that of their bytes"
-                                                : "none is assumed, so larger ones take no longer"));
+                                                     : "none is assumed, so larger ones take no longer"));
 }
 
 void NoteMissing(const LinkData& data, const LinkData& other, std::vector<std::string>& notes) {

@@ -9,7 +9,6 @@
 
 #include <cmath>
 
-#include "replay/transfer_times.h"
 #include "support/errors.h"
 #include "support/program.h"
 #include "support/replay_rules.h"

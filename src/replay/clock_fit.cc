@@ -45,7 +45,7 @@ struct Exit {
   Tick left = 0;
 };
 
-using CallAt = std::pair<std::uint32_t, std::uint32_t>;              // rank, kNoRank where it is unknown, and call
+using CallAt = std::pair<std::uint32_t, std::uint32_t>;           // rank, kNoRank where it is unknown, and call
 using Edges = std::set<std::pair<std::uint32_t, std::uint32_t>>;  // from clock to clock
 
 // Messages and collectives that tie clocks to each other, and the unknowns of the fit.

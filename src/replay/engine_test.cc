@@ -1,6 +1,6 @@
 // What the order of arrivals at collective operations may and may not change, on programs worked out by hand. One tick
 // is a second.
-#include "replay/engine.h"
+#include "replay/replay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "replay/anomalies.h"
-#include "replay/engine.h"
 
 namespace farscale {
 
@@ -306,7 +305,8 @@ ReplayResult RunProgram(const Program& program, bool is_timed, bool keep_calls, 
 
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   // Where calls are missing, the rest need not fit together, so that ranks might wait for ever.
-  const std::optional<Matching> alone = MissingCalls(trace).empty() ? std::nullopt : std::optional(WithoutPartners(trace));
+  const std::optional<Matching> alone =
+      MissingCalls(trace).empty() ? std::nullopt : std::optional(WithoutPartners(trace));
   const Matching& used = alone ? *alone : matching;
   const Program program = Compile(trace, used, cut, options);
   StuckRanks stuck;

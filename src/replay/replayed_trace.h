@@ -18,8 +18,8 @@ namespace farscale {
 // what lies inside calls does so in the call. `bursts`: what was replayed; nothing: the computation as measured.
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts = nullptr);
 
-// Puts the calls of a rank at other times, those that `times` has alone, and all else that it did where it was between them; `begin` and `end`: of
-// the rank. Threads and devices move with their main threads. For several ranks at a time.
+// Puts the calls of a rank at other times, those that `times` has alone, and all else that it did where it was between
+// them; `begin` and `end`: of the rank. Threads and devices move with their main threads. For several ranks at a time.
 void MoveRank(std::size_t rank, NewTimes times, Tick begin, Tick end, Trace& trace);
 
 // A rank with a part of the run at the times of its replay, and that part. The rank is in it; the replay kept the times

@@ -72,18 +72,6 @@ void ForEdges(const RankTimeline& timeline, const Body& body) {
   }
 }
 
-double LargestUseful(const Trace& trace) {
-  Tick largest = 0;
-  for (const RankTimeline& timeline : trace.timelines) {
-    Tick useful = 0;
-    for (std::size_t call = 0; call <= timeline.calls(); ++call) {
-      useful += BurstEnd(timeline, call) - BurstBegin(timeline, call);
-    }
-    largest = std::max(largest, useful);
-  }
-  return static_cast<double>(largest);
-}
-
 // Edges that may decide something, with all that are like them.
 std::vector<CallEdge> EdgesLikeLongOnes(const Trace& trace, double least) {
   std::vector<std::vector<CallEdge>> of_ranks(trace.size());
@@ -165,7 +153,13 @@ std::string Describe(const Trace& trace, const CallEdge& edge) {
 
 Diagnostics FindDisplacedTimes(const Trace& trace) {
   Diagnostics diagnostics;
-  const double least = kShare * LargestUseful(trace);
+  Tick largest = 0;
+  for (const RankTimeline& timeline : trace.timelines) {
+    Tick useful = timeline.end() - timeline.begin();
+    for (std::size_t call = 0; call < timeline.calls(); ++call) useful -= timeline.duration(call);
+    largest = std::max(largest, useful);
+  }
+  const double least = kShare * static_cast<double>(largest);
   std::vector<CallEdge> edges = EdgesLikeLongOnes(trace, least);
   Judge(edges, &CallEdge::rank, least);
   Judge(edges, &CallEdge::occurrence, least);
@@ -212,12 +206,6 @@ std::vector<TickRange> PausedTicks(const RankTimeline& timeline) {
   return paused;
 }
 
-bool IsTouched(const std::vector<TickRange>& pauses, Tick begin, Tick end) {
-  const auto next =
-      std::partition_point(pauses.begin(), pauses.end(), [&](const TickRange& pause) { return pause.second <= begin; });
-  return next != pauses.end() && next->first < end;
-}
-
 // `own_clock`: of the rank, as a share of the highest on its node; 1 where lengths are CPU time.
 RankTime FindTime(const Trace& trace, std::size_t rank, const Computation& computation, double own_clock,
                   const std::vector<PhaseCut>& cuts) {
@@ -232,7 +220,9 @@ RankTime FindTime(const Trace& trace, std::size_t rank, const Computation& compu
     if (length <= 0) continue;
     const Tick middle = begin + length / 2;
     while (next < counted.size() && counted[next].second <= middle) ++next;
-    if (next == counted.size() || counted[next].first > middle || IsTouched(pauses, begin, end)) continue;
+    if (next == counted.size() || counted[next].first > middle) continue;
+    const auto pause = std::ranges::partition_point(pauses, [&](const TickRange& one) { return one.second <= begin; });
+    if (pause != pauses.end() && pause->first < end) continue;
     time.outside += static_cast<double>(length);
     if (length < long_from) continue;
     const double clean = own_clock * static_cast<double>(computation.lengths[rank][call]);

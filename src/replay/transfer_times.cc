@@ -1,4 +1,4 @@
-#include "replay/transfer_times.h"
+#include "replay/calibration.h"
 
 #include <algorithm>
 #include <cmath>
@@ -277,14 +277,14 @@ std::vector<SizeGroup> GroupBySize(const std::vector<TransferTime>& transfers, d
 // The line with the smallest sum of weighted relative distances, of those on which a byte takes no negative time. One
 // of those that are smallest goes through two of the points, or through one where that limit holds the line; so all of
 // them are tried. There are at most some hundred groups. Where it meets no byte may be below zero, by noise.
-Line FitLine(const std::vector<SizeGroup>& groups) {
+TransferLine FitLine(const std::vector<SizeGroup>& groups) {
   if (groups.empty()) return {};
   std::vector<double> times;
   for (const SizeGroup& group : groups) times.push_back(group.ticks);
   const double small = std::max(1.0, Quantile(times, 0.5) / 10);  // times near zero must not decide everything
-  Line best;
+  TransferLine best;
   double least = std::numeric_limits<double>::infinity();
-  const auto consider = [&](const Line& line) {
+  const auto consider = [&](const TransferLine& line) {
     if (!(line.ticks_per_byte >= 0) || !std::isfinite(line.ticks_per_byte)) return;
     double sum = 0;
     for (const SizeGroup& group : groups) {
@@ -307,7 +307,7 @@ Line FitLine(const std::vector<SizeGroup>& groups) {
 
 // The line with what the groups leave open: small sizes taken as fast and large ones as slow as messages of their size
 // differ, or the group from the line, and the other way round.
-Line Tilted(std::vector<SizeGroup> groups, const Line& line, double sign) {
+TransferLine Tilted(std::vector<SizeGroup> groups, const TransferLine& line, double sign) {
   const double middle = (groups.front().bytes + groups.back().bytes) / 2;
   const double reach = std::max(1.0, groups.back().bytes - middle);
   for (SizeGroup& group : groups) {
@@ -320,7 +320,7 @@ Line Tilted(std::vector<SizeGroup> groups, const Line& line, double sign) {
 // The time by which the clock of the higher rank seems ahead, for every pair of ranks with enough messages either way:
 // half of what the messages to it are later than those from it.
 using Pair = std::pair<std::int32_t, std::int32_t>;
-std::map<Pair, double> ClockDifferences(const std::vector<TransferTime>& transfers, const Line& line) {
+std::map<Pair, double> ClockDifferences(const std::vector<TransferTime>& transfers, const TransferLine& line) {
   std::map<Pair, std::pair<std::vector<double>, std::vector<double>>> excess;  // up, down
   for (const TransferTime& transfer : transfers) {
     auto& of = excess[std::minmax(transfer.from, transfer.to)];
@@ -336,7 +336,7 @@ std::map<Pair, double> ClockDifferences(const std::vector<TransferTime>& transfe
   return differences;
 }
 
-std::vector<double> Distances(const std::vector<TransferTime>& transfers, const Line& line, bool relative) {
+std::vector<double> Distances(const std::vector<TransferTime>& transfers, const TransferLine& line, bool relative) {
   std::vector<double> distances;
   for (const TransferTime& transfer : transfers) {
     const double fitted = line(static_cast<double>(transfer.bytes));
@@ -348,7 +348,7 @@ std::vector<double> Distances(const std::vector<TransferTime>& transfers, const 
 
 // Differences that do not make the times agree clearly better are no differences of clocks.
 double TakeOutClocks(std::vector<TransferTime>& transfers) {
-  const Line line = FitLine(GroupBySize(transfers, 0.5));
+  const TransferLine line = FitLine(GroupBySize(transfers, 0.5));
   const std::map<Pair, double> differences = ClockDifferences(transfers, line);
   std::vector<TransferTime> corrected = transfers;
   double largest = 0;
@@ -358,7 +358,7 @@ double TakeOutClocks(std::vector<TransferTime>& transfers) {
     transfer.ticks -= std::llround(transfer.from < transfer.to ? found->second : -found->second);
     largest = std::max(largest, std::fabs(found->second));
   }
-  const Line again = FitLine(GroupBySize(corrected, 0.5));
+  const TransferLine again = FitLine(GroupBySize(corrected, 0.5));
   const double before = Quantile(Distances(transfers, line, false), 0.5);
   const double after = Quantile(Distances(corrected, again, false), 0.5);
   if (after >= before / 2) return 0;
@@ -368,7 +368,8 @@ double TakeOutClocks(std::vector<TransferTime>& transfers) {
 
 // True if the times say how long a byte takes: half of the messages must say the same as the other half, small ones
 // and large ones in each.
-bool ShowsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeGroup>& groups, const Line& line) {
+bool ShowsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeGroup>& groups,
+                    const TransferLine& line) {
   if (line.ticks_per_byte * (groups.back().bytes - groups.front().bytes) < kFewestTicks) return false;
   std::stable_sort(transfers.begin(), transfers.end(),
                    [](const TransferTime& a, const TransferTime& b) { return a.bytes < b.bytes; });
@@ -380,15 +381,15 @@ bool ShowsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeG
 }
 
 // Below a tick there is only rounding.
-double Spread(const std::vector<TransferTime>& transfers, const Line& line, bool relative) {
+double Spread(const std::vector<TransferTime>& transfers, const TransferLine& line, bool relative) {
   if (Quantile(Distances(transfers, line, false), 0.5) < 0.5) return 0;
   return Quantile(Distances(transfers, line, relative), 0.5);
 }
 
 // A message takes at least the latency: of equally large ones a fast one is a bound. It is the only one where the line
 // meets no byte below zero, since then the times do not lie on any line that a link can have.
-void TakeRanges(const std::vector<SizeGroup>& groups, const Line& line, LinkFit& fit) {
-  const Line steep = Tilted(groups, line, 1), flat = Tilted(groups, line, -1);
+void TakeRanges(const std::vector<SizeGroup>& groups, const TransferLine& line, LinkFit& fit) {
+  const TransferLine steep = Tilted(groups, line, 1), flat = Tilted(groups, line, -1);
   double fastest = groups.front().ticks;
   for (const SizeGroup& group : groups) fastest = std::min(fastest, group.ticks);
   const auto [low, high] = std::minmax({line.latency, steep.latency, flat.latency});
@@ -417,7 +418,7 @@ double SlopeFrom(const std::vector<SizeGroup>& groups, double latency) {
 LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
   LinkFit fit;
   const std::vector<SizeGroup> groups = GroupBySize(transfers, kFast);
-  Line& line = fit.line;
+  TransferLine& line = fit.line;
   line = FitLine(groups);
   fit.has_bandwidth = ShowsBandwidth(transfers, groups, line);
   if (fit.has_bandwidth) {
@@ -490,7 +491,8 @@ LinkFit FitLink(std::vector<TransferTime>& transfers) {
   std::vector<TransferTime> undisturbed = Undisturbed(transfers, fit);
   if (undisturbed.size() < transfers.size()) {
     const LinkFit better = undisturbed.size() >= kFewestMessages ? FitTimes(undisturbed) : LinkFit();
-    if (better.has_bandwidth && IsKnownWithin(better.low.ticks_per_byte, better.high.ticks_per_byte) && !IsSameBandwidth(better, fit)) {
+    if (better.has_bandwidth && IsKnownWithin(better.low.ticks_per_byte, better.high.ticks_per_byte) &&
+        !IsSameBandwidth(better, fit)) {
       fit = better;
       transfers = std::move(undisturbed);
     } else if (!better.has_bandwidth || !IsSameBandwidth(better, fit)) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "replay/engine.h"
+#include "replay/replay.h"
 #include "trace/trace_builder.h"
 
 namespace farscale {

@@ -8,7 +8,7 @@
 
 #include "base/parallel.h"
 #include "imbalance/causes/find_causes.h"
-#include "replay/engine.h"
+#include "replay/replay.h"
 #include "replay/network.h"
 
 namespace farscale {
