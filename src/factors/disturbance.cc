@@ -31,16 +31,6 @@ constexpr double kSmallest = 0.02, kSmallestOfOne = 0.1;
 constexpr double kOddAlone = 0.1;             // share of an iteration, for one that is unlike all others, or waits
 constexpr double kMostOutstanding = 1.0 / 3;  // if more stand out, the program itself varies
 
-std::vector<std::vector<double>> UsefulTimes(const Trace& trace, const PhaseCut& cut) {
-  std::vector<std::vector<double>> useful(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    for (const Interval& iteration : cut.ranks[rank].iterations) {
-      useful[rank].push_back(static_cast<double>(UsefulTicks(trace.timelines[rank], iteration)));
-    }
-  });
-  return useful;
-}
-
 // Work that recurs every so many iterations is the program's: those iterations are compared with each other, and so are
 // those behind them, in which ranks may still wait for it. 0: all others.
 std::vector<std::size_t> PlacesInCycle(const std::vector<std::vector<double>>& useful, std::size_t iterations) {
@@ -226,7 +216,12 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
   const bool is_comparable = std::ranges::all_of(
       cut.ranks, [&](const RankCut& rank) { return !rank.present || rank.iterations.size() == cut.iterations; });
   if (!is_comparable || cut.iterations < kFewestLikeIterations) return {};
-  const std::vector<std::vector<double>> useful = UsefulTimes(trace, cut);
+  std::vector<std::vector<double>> useful(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    for (const Interval& iteration : cut.ranks[rank].iterations) {
+      useful[rank].push_back(static_cast<double>(UsefulTicks(trace.timelines[rank], iteration)));
+    }
+  });
   const std::vector<double> trend = Trend(useful, cut.iterations);
   const std::vector<std::size_t> cycle = PlacesInCycle(useful, cut.iterations);
   const auto instructions = ChooseCounter(trace, CounterMeaning::kInstructions, options.counters);

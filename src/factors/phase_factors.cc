@@ -51,15 +51,6 @@ Tick IdealDuration(const PhaseCut& cut, const ReplayResult& replay) {
   return end - begin;
 }
 
-std::vector<ThreadTicks> TicksOfThreads(const PhaseCut& cut, const ThreadStates& threads) {
-  std::vector<ThreadTicks> of_ranks(cut.ranks.size());
-  ParallelFor(cut.ranks.size(), [&](std::size_t rank) {
-    of_ranks[rank].outside.resize(threads.Threads(rank));
-    for (const Interval& interval : cut.CountedTime(rank)) of_ranks[rank] += threads.In(rank, interval);
-  });
-  return of_ranks;
-}
-
 PhaseTicks MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayResult& replay,
                         const ThreadStates* threads) {
   PhaseTicks times;
@@ -86,7 +77,13 @@ PhaseTicks MeasureTimes(const Trace& trace, const PhaseCut& cut, const ReplayRes
     times.elapsed = cut.end() - cut.begin();  // T = max e - min b
     times.ideal = IdealDuration(cut, replay);
   }
-  if (threads != nullptr) times.threads = TicksOfThreads(cut, *threads);
+  if (threads != nullptr) {
+    times.threads.resize(trace.size());
+    ParallelFor(trace.size(), [&](std::size_t rank) {
+      times.threads[rank].outside.resize(threads->Threads(rank));
+      for (const Interval& interval : cut.CountedTime(rank)) times.threads[rank] += threads->In(rank, interval);
+    });
+  }
   times.devices = TicksOfDevices(trace, cut, [&](std::size_t rank) { return cut.CountedTime(rank); });
   return times;
 }
@@ -231,11 +228,11 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
     // all from the first occurrence to the last takes no longer than measured. Else measured times contradict each
     // other.
     const bool waits_move = cut.span == Span::kEach && IdealDuration(cut, replay) <= cut.end() - cut.begin();
-    result.diagnostics.Add(anomaly::kIdealAboveMeasured, 1,
-                           fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured; {}", cut.Id().Text(),
-                                       totals.ideal_elapsed, totals.elapsed,
-                                       waits_move ? "waits from between its occurrences move into them"
-                                                                 : "clocks of ranks differ"));
+    result.diagnostics.Add(
+        anomaly::kIdealAboveMeasured, 1,
+        fmt::format("phase {}: {:.6g} s ideal, {:.6g} s measured; {}", cut.Id().Text(), totals.ideal_elapsed,
+                    totals.elapsed,
+                    waits_move ? "waits from between its occurrences move into them" : "clocks of ranks differ"));
   }
   return result;
 }

@@ -97,14 +97,6 @@ double CentralMoment(const std::vector<double>& values, double mean, int power) 
   return sum / static_cast<double>(values.size());
 }
 
-void SetMoments(const std::vector<double>& loads, LoadDistribution& distribution) {
-  const auto count = static_cast<double>(loads.size());
-  const double variance = CentralMoment(loads, 1, 2);
-  distribution.deviation = std::sqrt(variance * count / (count - 1));
-  distribution.skewness = variance > 0 ? CentralMoment(loads, 1, 3) / std::pow(variance, 1.5) : 0;
-  distribution.kurtosis = variance > 0 ? CentralMoment(loads, 1, 4) / (variance * variance) - 3 : 0;
-}
-
 }  // namespace
 
 // The i-th smallest of P values is the largest of n with the probability C(i - 1, n - 1) / C(P, n), which is n / P for
@@ -128,7 +120,10 @@ std::optional<LoadDistribution> DistributionOf(std::vector<double> useful) {
   for (double& load : loads) load /= mean;
   std::sort(loads.begin(), loads.end());
   LoadDistribution distribution;
-  SetMoments(loads, distribution);
+  const double count = static_cast<double>(loads.size()), variance = CentralMoment(loads, 1, 2);
+  distribution.deviation = std::sqrt(variance * count / (count - 1));
+  distribution.skewness = variance > 0 ? CentralMoment(loads, 1, 3) / std::pow(variance, 1.5) : 0;
+  distribution.kurtosis = variance > 0 ? CentralMoment(loads, 1, 4) / (variance * variance) - 3 : 0;
   distribution.quantile5 = QuantileOfSorted(loads, 0.05);
   distribution.quantile25 = QuantileOfSorted(loads, 0.25);
   distribution.quantile50 = QuantileOfSorted(loads, 0.50);

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "replay/matching.h"
 #include "support/program.h"
 #include "trace/trace_builder.h"

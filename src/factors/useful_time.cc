@@ -51,16 +51,6 @@ std::vector<Tick> BeforeOwnBegins(const Trace& trace, const PhaseCut& cut) {
   return before;
 }
 
-double LargestNodeLoad(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful) {
-  std::vector<double> loads;
-  std::vector<std::int32_t> nodes;
-  for (const std::size_t rank : cut.CountedRanks()) {
-    loads.push_back(trace.Seconds(useful[rank]));
-    nodes.push_back(trace.ranks[rank].node);
-  }
-  return farscale::LargestNodeLoad(loads, nodes);
-}
-
 }  // namespace
 
 Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
@@ -152,7 +142,7 @@ std::tuple<double, double, double> LoadIn(const RankTimeline& timeline, std::siz
 }
 
 // Adds the iterations of a rank on a clock, on which `time_at` says when an edge is.
-void AddEnds(const RankCut& cut, const auto& time_at, std::vector<Ends>& iterations) {
+void AddEnds(const RankCut& cut, std::vector<Ends>& iterations, const auto& time_at) {
   Tick before = 0;
   for (std::size_t k = 0; k < cut.iterations.size(); ++k) {
     const Tick begin = time_at(cut.iterations[k].begin), end = time_at(cut.iterations[k].end);
@@ -194,8 +184,8 @@ std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseC
       profile.largest_computation = std::max(profile.largest_computation, computation + static_cast<double>(paused));
     }
     const Tick origin = rank_cut.window.begin.tick - replay.begin[rank] + start;
-    AddEnds(rank_cut, [&](const Edge& edge) { return edge.tick - origin; }, measured);
-    AddEnds(rank_cut, [&](const Edge& edge) { return replay.TimeAt(timeline, rank_cut, rank, edge) - start; }, ideal);
+    AddEnds(rank_cut, measured, [&](const Edge& edge) { return edge.tick - origin; });
+    AddEnds(rank_cut, ideal, [&](const Edge& edge) { return replay.TimeAt(timeline, rank_cut, rank, edge) - start; });
   }
   double count = 0;
   for (const std::size_t rank : cut.CountedRanks()) {
@@ -209,7 +199,8 @@ std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseC
     const Tick advance = Advance(measured[k], reached), ideal_advance = Advance(ideal[k], ideal_reached);
     profile.elapsed = trace.Seconds(is_each ? measured[k].longest : advance);
     if (!replay.unknown_waits.any()) profile.ideal = trace.Seconds(is_each ? ideal[k].longest : ideal_advance);
-    for (double* load : {&profile.average_useful, &profile.average_load}) *load = *load / trace.ticks_per_second / count;
+    for (double* load : {&profile.average_useful, &profile.average_load})
+      *load = *load / trace.ticks_per_second / count;
     for (double* load : {&profile.largest_useful, &profile.largest_computation}) *load /= trace.ticks_per_second;
   }
   return profiles;
@@ -272,7 +263,13 @@ PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<
   totals.largest_useful = trace.Seconds(largest);
   totals.total_paused = trace.Seconds(total_paused);
   totals.largest_computation = trace.Seconds(largest_computation);
-  totals.largest_node_load = LargestNodeLoad(trace, cut, useful);
+  std::vector<double> loads;
+  std::vector<std::int32_t> nodes;
+  for (const std::size_t rank : cut.CountedRanks()) {
+    loads.push_back(trace.Seconds(useful[rank]));
+    nodes.push_back(trace.ranks[rank].node);
+  }
+  totals.largest_node_load = LargestNodeLoad(loads, nodes);
   return totals;
 }
 

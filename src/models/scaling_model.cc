@@ -23,11 +23,6 @@ struct Formula::Parser {
 
 namespace {
 
-std::string WithoutFullStop(std::string message) {
-  while (!message.empty() && (message.back() == '.' || message.back() == ' ')) message.pop_back();
-  return message;
-}
-
 // muParser also assigns and lists; a model does neither.
 void RefuseStatements(const std::string& text, mu::Parser& parser, const std::string& where) {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -229,7 +224,9 @@ Formula::Formula(const std::string& text, const std::vector<std::string>& variab
     std::optional<Expression> expression = Expression::Compile(text, variables);
     if (expression && Agree(*expression, parser_->parser, parser_->values)) parser_->expression = std::move(expression);
   } catch (const mu::Parser::exception_type& error) {
-    throw Error(ErrorKind::kUsage, where, "'" + text + "' is not a formula: " + WithoutFullStop(error.GetMsg()),
+    std::string message = error.GetMsg();
+    message.erase(message.find_last_not_of(". ") + 1);
+    throw Error(ErrorKind::kUsage, where, "'" + text + "' is not a formula: " + message,
                 "it may use " + Join(variables, ", ") + ", + - * / ^, and functions such as log, exp and sqrt");
   }
 }
