@@ -84,7 +84,7 @@ struct FactorTable {
   std::vector<PhaseId> Phases(const std::string& series) const;
   // All phases, series by series.
   std::vector<PhaseKey> Keys() const;
-  // Rows of one phase that count [complete_table.h], by cores and repeat.
+  // Rows of one phase that count [CountRows], by cores and repeat.
   std::vector<FactorRow> Rows(const PhaseKey& key) const;
   std::vector<FactorRow> Rows(const std::string& series, const PhaseId& phase) const { return Rows({series, phase}); }
 };
@@ -129,7 +129,7 @@ std::vector<std::vector<FactorRow*>> RowsToComplete(FactorTable& table);
 
 struct RowsOfPhase {
   PhaseKey key;
-  RowPointers rows;  // that count [complete_table.h], by cores and repeat
+  RowPointers rows;  // that count [CountRows], by cores and repeat
 };
 
 // All phases, as in FactorTable::Keys(). The time grows with the rows, however many phases there are.
@@ -151,5 +151,62 @@ std::optional<double> MeanAt(const RowPointers& rows, std::int64_t cores, Value 
 // The fewest cores on which runs, all with factors of all their threads, are divided differently into processes and
 // threads. Such runs are no repeats of each other, and there is no curve over cores. Nothing without any.
 std::optional<std::int64_t> CoresOfSeveralSplits(const RowPointers& rows);
+
+// The values of a table that follow from others: of the reference run, and of parts.
+
+// Decides the scaling when the table does not say it, chooses the reference (where the scalabilities given are 1, else
+// the smallest number of cores, unless given), fills the factors that compare with the reference, and derives missing
+// parents from children. Throws a usage error when the reference given is not a run of the table.
+void CompleteTable(FactorTable& table);
+
+// Converts a completed table to another kind of scaling or another reference run. What compares with the
+// reference is made anew from the totals; rows without totals are divided by their values at the new reference.
+// Throws a usage error when the reference is not a run of the table, and when the rows do not know enough.
+void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference);
+
+// Which rows of a phase count in references, fits and comparisons: neither outlying repeats, nor run times of slower
+// divisions of the same cores [docs/formulas.md, repeats].
+
+struct CountedRows {
+  RowPointers counted;   // in the order given; never empty where there are rows
+  RowPointers outlying;  // repeats too far from the median of theirs
+  RowPointers slower;    // run times on as many cores, divided into other numbers of processes and threads
+};
+
+// `rows`: of one phase.
+CountedRows CountRows(const RowPointers& rows);
+
+// "repeat 2 on 1 core takes 180 s, the median 101 s; ...", at most three of them.
+std::string DescribeOutlying(const CountedRows& rows);
+
+// "16 = 8 × 2, 32 = 16 × 2": cores, processes and threads of what counts; at most three.
+std::string DescribeSplits(const CountedRows& rows);
+
+// Checks that a table agrees with itself: tables come from anywhere, and files are damaged.
+
+// Checks the rows of one phase, before anything is derived of them: parents are the product of their parts, factors
+// what totals, run times and loads give, and counts fit each other, as far as rounding lets them. Throws an input error
+// for shares that cannot be.
+Diagnostics CheckPhase(const std::vector<FactorRow*>& rows);
+
+// The same of all phases of a table that is complete; replaces what was found of it before.
+void CheckTable(FactorTable& table);
+
+// Puts findings in the place of earlier ones of their kind.
+void ReplaceFindings(const Diagnostics& diagnostics, std::vector<Finding>& findings);
+
+// Explanation of efficiencies above 1, printed beside the number.
+
+// Chosen: from here on, rounding, noise and a few redundant operations do not explain it.
+inline constexpr double kSuperlinear = 1.1;
+
+// One sentence on the runs of a phase that have a factor above kSuperlinear: which factor it comes from, and what that
+// means. Empty where none has.
+std::string WhySuperlinear(const std::vector<FactorRow>& rows);
+
+// The same for efficiencies of which `largest` is the largest, measured or projected: relative to the run on `baseline`
+// cores where that is given, else to the reference. Empty where it is not above kSuperlinear.
+std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest,
+                           std::optional<std::int64_t> baseline = std::nullopt);
 
 }  // namespace farscale

@@ -1,5 +1,4 @@
 #include "factors/anomalies.h"
-#include "factors/complete_table.h"
 #include "factors/factor_table.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "factors/anomalies.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/table_terms.h"
 
 namespace farscale {
@@ -291,22 +291,6 @@ std::vector<std::string> DoubtsOf(const std::vector<Finding>& findings) {
   return doubts;
 }
 
-namespace {
-
-// The scaling that all phases show, unless they contradict each other. Several series are decided one by one.
-std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
-  if (table.Series().size() > 1) return std::nullopt;
-  std::optional<Scaling> implied;
-  for (const RowsOfPhase& phase : RowsByPhase(table)) {
-    const std::optional<Scaling> scaling = ScalingShownBy(phase.rows);
-    if (implied && scaling && *implied != *scaling) return std::nullopt;
-    if (scaling) implied = scaling;
-  }
-  return implied;
-}
-
-}  // namespace
-
 std::optional<Scaling> ScalingOf(const FactorTable& table, const std::vector<FactorRow>& rows) {
   return table.scaling ? table.scaling : ScalingShownBy(PointersTo(rows));
 }
@@ -338,6 +322,18 @@ std::optional<Scaling> ScalingShownBy(const RowPointers& rows) {
 }
 
 namespace {
+
+// The scaling that all phases show, unless they contradict each other. Several series are decided one by one.
+std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
+  if (table.Series().size() > 1) return std::nullopt;
+  std::optional<Scaling> implied;
+  for (const RowsOfPhase& phase : RowsByPhase(table)) {
+    const std::optional<Scaling> scaling = ScalingShownBy(phase.rows);
+    if (implied && scaling && *implied != *scaling) return std::nullopt;
+    if (scaling) implied = scaling;
+  }
+  return implied;
+}
 
 void RefuseOtherThanShown(const FactorTable& table, Scaling scaling) {
   const std::vector<RowsOfPhase> phases = LongestPhases(table);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/diagnostics.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 
 namespace farscale {
 namespace {

@@ -1,4 +1,4 @@
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

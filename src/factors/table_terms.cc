@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "stats/distributions.h"
 
@@ -22,23 +22,21 @@ namespace {
 // below that of any file.
 constexpr double kOne = 1e-9;
 
-// Growth of a phase by the trace. Where no runs have as many threads, cores stand for processes.
-std::optional<WorkGrowth> MeasuredGrowth(RowPointers rows) {
-  std::erase_if(rows, [](const FactorRow* row) { return !row->totals; });
-  if (const std::optional<WorkGrowth> growth = GrowthOfWork(rows)) return growth;
-  std::vector<FactorRow> by_cores;
-  for (const FactorRow* row : rows) by_cores.emplace_back(*row).threads = 1;
-  return GrowthOfWork(PointersTo(by_cores));
-}
-
 // The scaling of a series, and why.
 struct Decision {
   std::optional<Scaling> scaling;
   std::string source, detail;  // empty where the table shows it
 };
 
-Decision DecideByWork(const RowPointers& rows) {
-  const std::optional<WorkGrowth> growth = MeasuredGrowth(rows);
+// By traces. Where no runs have as many threads, cores stand for processes.
+Decision DecideByWork(RowPointers rows) {
+  std::erase_if(rows, [](const FactorRow* row) { return !row->totals; });
+  std::optional<WorkGrowth> growth = GrowthOfWork(rows);
+  if (!growth) {
+    std::vector<FactorRow> by_cores;
+    for (const FactorRow* row : rows) by_cores.emplace_back(*row).threads = 1;
+    growth = GrowthOfWork(PointersTo(by_cores));
+  }
   if (!growth || !growth->work) return {};
   const Scaling scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
   const std::string source = growth->is_instructions ? "instructions" : "useful time";

@@ -1,5 +1,5 @@
 #include "factors/anomalies.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "gate/result_files.h"
 
 #include <gmock/gmock.h>

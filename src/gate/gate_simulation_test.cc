@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "base/random.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "support/gate_judging.h"
 #include "support/repeats.h"
 

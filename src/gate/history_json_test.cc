@@ -1,4 +1,4 @@
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "gate/anomalies.h"
 #include "gate/history_json.h"
 

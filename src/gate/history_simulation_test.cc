@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "support/gate_judging.h"
 #include "support/repeats.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 #include "gate/commit_series.h"
 #include "gate/judging.h"
 #include "gate/result_files.h"

@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "factors/table_terms.h"
 #include "gate/anomalies.h"

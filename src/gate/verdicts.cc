@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "base/text.h"
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 #include "gate/commit_series.h"
 #include "gate/judging.h"
 #include "trace/anomalies.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "trace/anomalies.h"
 

@@ -10,7 +10,7 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 #include "planning/allocation_terms.h"
 #include "projection/projection.h"
 

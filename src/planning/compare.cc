@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/diagnostics.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "planning/allocation.h"
 #include "projection/model_settings.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "factors/complete_table.h"
 #include "factors/factor_table.h"
 #include "models/weights.h"
 #include "projection/projection.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "projection/projection.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"

@@ -7,7 +7,7 @@
 
 #include "base/diagnostics.h"
 #include "base/files.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "projection/key_results.h"
 #include "projection/projection.h"

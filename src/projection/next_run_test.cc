@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "projection/projection.h"
 #include "results/json_fields.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 #include "factors/table_terms.h"
 #include "projection/backtest.h"
 #include "projection/phase_fits.h"

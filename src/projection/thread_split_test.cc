@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "support/models.h"
 
 namespace farscale {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"
 #include "support/own_templates.h"

@@ -10,7 +10,7 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 #include "report/sections.h"
 #include "report/figures.h"
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"
 

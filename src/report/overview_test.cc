@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "report/figures.h"
 #include "results/factor_table_files.h"
 #include "support/models.h"

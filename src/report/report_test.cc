@@ -12,7 +12,7 @@
 #include "base/diagnostics.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "report/sections.h"
 #include "plot/chart.h"

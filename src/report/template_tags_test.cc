@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "report/report.h"
 #include "support/losses.h"

@@ -15,7 +15,7 @@
 #include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/factor.h"
 #include "results/csv_text.h"
 

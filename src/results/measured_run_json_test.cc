@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/diagnostics.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 
 namespace farscale {
 namespace {

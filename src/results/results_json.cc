@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "results/json_fields.h"
 #include "results/results.h"

@@ -16,7 +16,7 @@
 #include "base/files.h"
 #include "base/json_form.h"
 #include "base/random.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "replay/network.h"
 #include "results/factor_table_files.h"

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "base/diagnostics.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 
 namespace farscale {

@@ -10,7 +10,7 @@
 
 #include "balance/outcome.h"
 #include "factors/anomalies.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "phases/found_loop.h"
 #include "planning/balance_cases.h"
 #include "study/grown_study.h"

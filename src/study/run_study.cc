@@ -10,7 +10,7 @@
 #include <span>
 #include <tuple>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "models/scaling_model.h"
 #include "projection/backtest.h"

@@ -18,11 +18,11 @@ struct Matching;
 struct RunSpec;
 
 struct Scenario {
-  std::string id;                  // in names of files: letters, digits and dashes
-  std::string name;                // in reports: "without network noise"
-  std::optional<Network> network;  // nothing: still to be calibrated to the runs
+  std::string id;                     // in names of files: letters, digits and dashes
+  std::string name;                   // in reports: "without network noise"
+  std::optional<Network> network;     // nothing: still to be calibrated to the runs
   double latency = 1, bandwidth = 1;  // factors of those of that network
-  bool is_noise = true;            // its gain over the measurement is noise
+  bool is_noise = true;               // its gain over the measurement is noise
   bool clean_computation = false;
   std::optional<ComputationSource> source;  // clean computation is taken from it; nothing: the best that the trace has
   double speed = 1;                         // computation runs this many times as fast,

@@ -4,7 +4,7 @@
 
 #include "base/diagnostics.h"
 #include "base/files.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "fuzz/target.h"
 #include "gate/history_json.h"

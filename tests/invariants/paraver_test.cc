@@ -9,7 +9,6 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "factors/complete_table.h"
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
 #include "factors/useful_time.h"

@@ -78,7 +78,7 @@ TEST(RunPictureProperty, StatesAddUpToTheRun) {
     const Matching matching = MatchTrace(trace);
     for (const RuleSet set : {RuleSet::kBsc, RuleSet::kCausal}) {
       const std::int64_t rows = 1 + static_cast<std::int64_t>(seed % 7);
-      const RunPicture picture = 
+      const RunPicture picture =
           PictureOf(trace, matching, {set, 32768}, rows, 1 + static_cast<std::int64_t>(seed % 50));
       EXPECT_EQ(picture.problem, "") << seed;
       EXPECT_LE(static_cast<std::int64_t>(picture.rows.size()), rows);

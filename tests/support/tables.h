@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "factors/complete_table.h"
 #include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 

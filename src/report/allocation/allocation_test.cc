@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/diagnostics.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "plot/chart.h"
 #include "planning/allocation.h"

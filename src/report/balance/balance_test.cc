@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "planning/balance_cases.h"
 #include "planning/balance_json.h"
 #include "plot/heat_map.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "factors/complete_table.h"
+#include "factors/factor_table.h"
 #include "planning/shortlist.h"
 #include "report/digest.h"
 #include "results/factor_table_files.h"
