@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "factors/disturbance.h"
+#include "factors/phase_factors.h"
 #include "imbalance/diagnosis.h"
 #include "models/scaling_model.h"
 #include "phases/phase_cut.h"

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
-#include "factors/disturbance.h"
+#include "factors/phase_factors.h"
 #include "imbalance/diagnosis.h"
 #include "imbalance/loss_record.h"
 #include "pages/text_table.h"

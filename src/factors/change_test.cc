@@ -1,4 +1,4 @@
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 
 #include <gtest/gtest.h>
 

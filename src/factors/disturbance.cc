@@ -1,4 +1,4 @@
-#include "factors/disturbance.h"
+#include "factors/phase_factors.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "base/parallel.h"
 #include "factors/anomalies.h"
-#include "factors/phase_factors.h"
 #include "factors/useful_time.h"
 #include "phases/iteration_shape.h"
 #include "phases/iteration_parts.h"

@@ -1,6 +1,5 @@
 // Programs of two ranks whose iterations take 100 s when nothing disturbs them: 87 s of computation, an allreduce,
 // 10 s, a barrier; the calls take 1 and 2 s after the last rank has come.
-#include "factors/disturbance.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/spread.h"
-#include "factors/table_terms.h"
 #include "stats/sample_quantiles.h"
 #include "trace/anomalies.h"
 

@@ -1,3 +1,4 @@
+#include "factors/phase_totals.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,6 @@
 
 #include "factors/anomalies.h"
 #include "factors/factor_table.h"
-#include "factors/table_terms.h"
 
 namespace farscale {
 namespace {

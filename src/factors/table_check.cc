@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "factors/anomalies.h"
 #include "factors/factor.h"
-#include "factors/table_terms.h"
 #include "replay/network.h"
 
 namespace farscale {

@@ -1,4 +1,4 @@
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 
 #include "base/text.h"
 #include "factors/anomalies.h"
-#include "factors/factor_table.h"
 #include "factors/scaling.h"
 #include "stats/distributions.h"
+#include "stats/sample_quantiles.h"
 
 namespace farscale {
 namespace {
@@ -213,6 +213,18 @@ std::vector<const FactorRow*> ReferenceRows(const std::vector<FactorRow*>& rows,
   const RowPointers slower = CountRows(chosen).slower;
   std::erase_if(chosen, [&](const FactorRow* row) { return std::ranges::find(slower, row) != slower.end(); });
   return chosen;
+}
+
+std::optional<double> MedianOf(const RowPointers& rows,
+                               const std::function<std::optional<double>(const FactorRow&)>& value) {
+  std::vector<double> values;
+  for (const FactorRow* row : rows) {
+    const std::optional<double> one = value(*row);
+    if (!one) return std::nullopt;
+    values.push_back(*one);
+  }
+  if (values.size() == 2) return (values[0] + values[1]) / 2;
+  return values.empty() ? std::nullopt : std::optional(Median(values));
 }
 
 namespace {

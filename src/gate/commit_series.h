@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 #include "gate/history_json.h"
 #include "gate/rules.h"
 

@@ -76,7 +76,7 @@ TEST(BaselineAt, OneBadCommitDoesNotMoveIt) {
   EXPECT_FALSE(BaselineAt(series, {0, 1}, 128, noise));
 }
 
-// Two files alone: the change is that of factors/table_terms.h, with the usual noise of 1 % in each.
+// Two files alone: the change is that of factors/factor_table.h, with the usual noise of 1 % in each.
 TEST(NewestAt, WithoutHistoryIsAMeasurement) {
   const CommitSeries series = SeriesOfLogs({std::log(2)});
   const Samples newest{{1.8}, {std::nullopt}};

@@ -10,7 +10,6 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
-#include "factors/table_terms.h"
 #include "gate/rules.h"
 #include "phases/phase_spec.h"
 

@@ -12,7 +12,6 @@
 #include "factors/anomalies.h"
 #include "factors/factor_table.h"
 #include "factors/scaling.h"
-#include "factors/table_terms.h"
 #include "gate/anomalies.h"
 #include "gate/history_json.h"
 #include "gate/rules.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/config.h"
-#include "factors/table_terms.h"
 #include "factors/factor.h"
 #include "factors/factor_table.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 #include "phases/phase_spec.h"
 #include "projection/key_results.h"
 #include "projection/model_settings.h"

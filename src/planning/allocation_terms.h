@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 #include "planning/allocation.h"
 #include "results/results.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 #include "factors/factor.h"
 #include "projection/projection.h"
 

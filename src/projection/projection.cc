@@ -8,7 +8,6 @@
 #include <set>
 
 #include "factors/factor_table.h"
-#include "factors/table_terms.h"
 #include "projection/backtest.h"
 #include "projection/phase_fits.h"
 

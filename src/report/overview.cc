@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/text.h"
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 #include "plot/chart.h"
 #include "projection/model_settings.h"
 #include "report/sections.h"

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "factors/factor_table.h"
-#include "factors/table_terms.h"
 #include "projection/model_settings.h"
 #include "report/figures.h"
 #include "report/sections.h"

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "factors/disturbance.h"
 #include "factors/factor.h"
 #include "factors/phase_factors.h"
 #include "factors/run_picture.h"

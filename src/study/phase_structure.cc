@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/terminal.h"
 #include "factors/anomalies.h"
-#include "factors/disturbance.h"
 #include "factors/useful_time.h"
 #include "factors/phase_factors.h"
 #include "phases/phase_cut.h"

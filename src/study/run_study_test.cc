@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "factors/disturbance.h"
+#include "factors/phase_factors.h"
 #include "replay/matching.h"
 #include "results/factor_table_files.h"
 #include "results/json_fields.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "factors/disturbance.h"
+#include "factors/phase_factors.h"
 #include "phases/found_loop.h"
 #include "replay/matching.h"
 #include "support/random_program.h"

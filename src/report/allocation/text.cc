@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/files.h"
-#include "factors/table_terms.h"
+#include "factors/factor_table.h"
 #include "report/sections.h"
 #include "results/results.h"
 
