@@ -154,31 +154,30 @@ std::optional<Expression> Expression::Compile(std::string_view text, const std::
   return ExpressionCompiler(text, variables).Run();
 }
 
-double Expression::Apply(Kind kind, double a) {
+// Calls visit(operation) with a function of two numbers; those of one leave the second alone.
+auto Expression::WithOperation(Kind kind, const auto& visit) {
   switch (kind) {
-    case Kind::kNegate: return -a;
-    case Kind::kSquare: return a * a;
-    case Kind::kSquareRoot: return std::sqrt(a);
-    case Kind::kExponential: return std::exp(a);
-    case Kind::kLogarithm: return std::log(a);
-    case Kind::kLogarithm2: return std::log2(a);
-    case Kind::kLogarithm10: return std::log10(a);
-    case Kind::kAbsolute: return std::fabs(a);
-    default: return std::numeric_limits<double>::quiet_NaN();
+    case Kind::kAdd: return visit([](double a, double b) { return a + b; });
+    case Kind::kSubtract: return visit([](double a, double b) { return a - b; });
+    case Kind::kMultiply: return visit([](double a, double b) { return a * b; });
+    case Kind::kDivide: return visit([](double a, double b) { return a / b; });
+    case Kind::kPower: return visit([](double a, double b) { return std::pow(a, b); });
+    case Kind::kMinimum: return visit([](double a, double b) { return std::min(a, b); });
+    case Kind::kMaximum: return visit([](double a, double b) { return std::max(a, b); });
+    case Kind::kNegate: return visit([](double a, double) { return -a; });
+    case Kind::kSquare: return visit([](double a, double) { return a * a; });
+    case Kind::kSquareRoot: return visit([](double a, double) { return std::sqrt(a); });
+    case Kind::kExponential: return visit([](double a, double) { return std::exp(a); });
+    case Kind::kLogarithm: return visit([](double a, double) { return std::log(a); });
+    case Kind::kLogarithm2: return visit([](double a, double) { return std::log2(a); });
+    case Kind::kLogarithm10: return visit([](double a, double) { return std::log10(a); });
+    case Kind::kAbsolute: return visit([](double a, double) { return std::fabs(a); });
+    default: return visit([](double, double) { return std::numeric_limits<double>::quiet_NaN(); });
   }
 }
 
 double Expression::Apply(Kind kind, double a, double b) {
-  switch (kind) {
-    case Kind::kAdd: return a + b;
-    case Kind::kSubtract: return a - b;
-    case Kind::kMultiply: return a * b;
-    case Kind::kDivide: return a / b;
-    case Kind::kPower: return std::pow(a, b);
-    case Kind::kMinimum: return std::min(a, b);
-    case Kind::kMaximum: return std::max(a, b);
-    default: return std::numeric_limits<double>::quiet_NaN();
-  }
+  return WithOperation(kind, [&](auto operation) { return operation(a, b); });
 }
 
 bool Expression::IsBinary(Kind kind) { return kind >= Kind::kAdd && kind <= Kind::kMaximum; }
@@ -199,7 +198,7 @@ void Expression::Append(const Instruction& instruction) {
   const double last = instructions_.back().number;
   if (operands == 2) instructions_.pop_back();
   double& number = instructions_.back().number;
-  number = operands == 2 ? Apply(instruction.kind, number, last) : Apply(instruction.kind, last);
+  number = Apply(instruction.kind, number, last);
 }
 
 Expression Expression::With(const double* known, std::size_t count) const {
@@ -221,45 +220,16 @@ double Expression::operator()(const double* first, std::size_t count, const doub
   double values[kDeepest];
   double* top = values;  // behind the last
   for (const Instruction& instruction : instructions_) {
-    switch (instruction.kind) {
-      case Kind::kNumber: *top++ = instruction.number; break;
-      case Kind::kVariable:
-        *top++ = instruction.variable < count ? first[instruction.variable] : rest[instruction.variable - count];
-        break;
-      case Kind::kAdd: --top, top[-1] += top[0]; break;
-      case Kind::kSubtract: --top, top[-1] -= top[0]; break;
-      case Kind::kMultiply: --top, top[-1] *= top[0]; break;
-      case Kind::kDivide: --top, top[-1] /= top[0]; break;
-      case Kind::kPower:
-      case Kind::kMinimum:
-      case Kind::kMaximum:
-        --top;
-        top[-1] = Apply(instruction.kind, top[-1], top[0]);
-        break;
-      default: top[-1] = Apply(instruction.kind, top[-1]);
+    if (instruction.kind == Kind::kNumber) {
+      *top++ = instruction.number;
+    } else if (instruction.kind == Kind::kVariable) {
+      *top++ = instruction.variable < count ? first[instruction.variable] : rest[instruction.variable - count];
+    } else {
+      const double second = IsBinary(instruction.kind) ? *--top : 0;
+      top[-1] = Apply(instruction.kind, top[-1], second);
     }
   }
   return values[0];
-}
-
-void Expression::ApplyToAll(Kind kind, double* a, const double* b, std::size_t size) {
-  const auto each = [&](auto operation) {
-    for (std::size_t i = 0; i < size; ++i) a[i] = operation(a[i], b[i]);
-  };
-  switch (kind) {
-    case Kind::kAdd: return each([](double x, double y) { return x + y; });
-    case Kind::kSubtract: return each([](double x, double y) { return x - y; });
-    case Kind::kMultiply: return each([](double x, double y) { return x * y; });
-    case Kind::kDivide: return each([](double x, double y) { return x / y; });
-    case Kind::kNegate: return each([](double x, double) { return -x; });
-    case Kind::kSquare: return each([](double x, double) { return x * x; });
-    case Kind::kSquareRoot: return each([](double x, double) { return std::sqrt(x); });
-    case Kind::kExponential: return each([](double x, double) { return std::exp(x); });
-    case Kind::kLogarithm: return each([](double x, double) { return std::log(x); });
-    default:
-      return IsBinary(kind) ? each([&](double x, double y) { return Apply(kind, x, y); })
-                            : each([&](double x, double) { return Apply(kind, x); });
-  }
 }
 
 void Expression::Evaluate(const double* const* variables, std::size_t size, double* results) const {
@@ -275,7 +245,10 @@ void Expression::Evaluate(const double* const* variables, std::size_t size, doub
         std::copy_n(variables[instruction.variable] + first, count, values[depth++]);
       } else {
         if (IsBinary(instruction.kind)) --depth;
-        ApplyToAll(instruction.kind, values[depth - 1], values[IsBinary(instruction.kind) ? depth : depth - 1], count);
+        double *a = values[depth - 1], *b = IsBinary(instruction.kind) ? values[depth] : a;
+        WithOperation(instruction.kind, [&](auto operation) {
+          for (std::size_t i = 0; i < count; ++i) a[i] = operation(a[i], b[i]);
+        });
       }
     }
     std::copy_n(values[0], count, results + first);

@@ -65,10 +65,8 @@ class Expression {
     double number = 0;
   };
 
-  static double Apply(Kind kind, double a);
+  static auto WithOperation(Kind kind, const auto& visit);
   static double Apply(Kind kind, double a, double b);
-  // The same for `size` values, into `a`.
-  static void ApplyToAll(Kind kind, double* a, const double* b, std::size_t size);
   static bool IsBinary(Kind kind);
   bool EndsWithNumbers(std::size_t count) const;
   // An instruction whose operands are known is calculated at once.
