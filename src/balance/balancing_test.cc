@@ -16,9 +16,7 @@ namespace farscale {
 namespace {
 
 using test::Computing;
-using test::kSweptRules;
 using test::LoadedTasks;
-using test::SweptTasks;
 using test::SweptTasksOf;
 using testing::DoubleEq;
 using testing::ElementsAre;

@@ -16,7 +16,6 @@ namespace farscale {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 using test::kBsc;
 using test::kCausal;

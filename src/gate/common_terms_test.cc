@@ -18,7 +18,6 @@ namespace farscale {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // 4 s at any count with a parallel efficiency of 0.9: the work grows with the cores. Global efficiency is 0.9 for weak
 // scaling; said to be strong, it is 0.9 · 8 / P.

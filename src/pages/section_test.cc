@@ -11,7 +11,6 @@ namespace farscale {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 const ReportData kData = {
     {"name", "a | **b** <c>"}, {"none", ReportData::array()}, {"rows", {{{"cells", {"x", "1"}}}}}};

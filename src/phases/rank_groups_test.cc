@@ -16,7 +16,6 @@ namespace farscale {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 // "do_md 0-19, pmeonly 20-31"
 std::string Text(const std::vector<RankGroup>& groups) {

@@ -18,7 +18,6 @@
 namespace farscale {
 
 enum class Scaling;
-struct FactorTable;
 struct PhaseProjection;
 struct Results;
 

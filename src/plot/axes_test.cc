@@ -9,7 +9,6 @@ namespace farscale {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 SvgCanvas Empty() { return SvgCanvas({200, 100, "t", "d"}); }
 

@@ -14,7 +14,6 @@ namespace farscale {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::vector<Tick> CausalEnds(const Trace& trace) {
   return Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), {test::kCausal, false}).end;

@@ -14,7 +14,6 @@ namespace farscale {
 
 class ModelLibrary;
 struct AnalysedRun;
-struct FactorTable;
 struct Network;
 struct ReportTemplates;
 struct RunSpec;

@@ -12,7 +12,6 @@
 namespace farscale {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class ParaverReaderTest : public test::ParaverTextTest {

@@ -14,7 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 
 // Load balance 0.8 · serialization 0.9 · transfer 1 on 8 cores: of the 28 % that are lost, ln 0.8 / ln 0.72 = 0.679
 // are load balance.
