@@ -268,18 +268,6 @@ Tick LengthInside(const RankTimeline& timeline, const Interval& iteration, std::
   return std::max<Tick>(0, end - begin);
 }
 
-// The computation of a rank in every iteration, in ticks.
-std::vector<double> ComputationOfIterations(const RankTimeline& timeline, const RankCut& cut) {
-  std::vector<double> sums;
-  for (const Interval& iteration : cut.iterations) {
-    Tick sum = 0;
-    for (std::size_t call = iteration.begin.call; call <= iteration.end.call; ++call)
-      sum += LengthInside(timeline, iteration, call);
-    sums.push_back(static_cast<double>(sum));
-  }
-  return sums;
-}
-
 // Replaces every burst of an iteration by its median over all iterations of the rank that make the same calls in the
 // same order, heavy ones and others apart. Iterations without two others like them stay as measured, and so does what
 // lies outside the iterations; a burst across an iteration's edge is replaced inside and kept outside. Returns the
@@ -318,9 +306,14 @@ std::optional<Computation> FromIterations(const Trace& trace, const PhaseCut* cu
     why_not = "no phase is given whose iterations could be compared";
     return std::nullopt;
   }
-  std::vector<std::vector<double>> loads(trace.size());
+  std::vector<std::vector<double>> loads(trace.size());  // one an iteration, in ticks
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    loads[rank] = ComputationOfIterations(trace.timelines[rank], cut->ranks[rank]);
+    for (const Interval& iteration : cut->ranks[rank].iterations) {
+      Tick sum = 0;
+      for (std::size_t call = iteration.begin.call; call <= iteration.end.call; ++call)
+        sum += LengthInside(trace.timelines[rank], iteration, call);
+      loads[rank].push_back(static_cast<double>(sum));
+    }
   });
   const HeavyIterations heavy =
       FindHeavyIterations(loads.size(), [&](std::size_t rank) { return std::span(loads[rank]); });

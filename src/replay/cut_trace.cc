@@ -113,24 +113,14 @@ bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const 
 }
 
 TimelineWindow WindowOf(const Trace& trace, const RankTimeline& timeline, const RankCut& cut, Tick begin_of_all) {
-  if (!cut.present) {  // all its records lie outside
-    const std::size_t calls = timeline.calls(), events = timeline.region_events();
-    return {.begin = begin_of_all,
-            .end = begin_of_all,
-            .begin_call = calls,
-            .end_call = calls,
-            .begin_event = events,
-            .end_event = events};
-  }
-  const Edge &begin = cut.window.begin, &end = cut.window.end;
-  TimelineWindow window{.begin = begin.tick,
-                        .end = end.tick,
-                        .begin_call = begin.call,
-                        .end_call = end.call,
-                        .begin_event = begin.event,
-                        .end_event = end.event,
-                        .entered = OpenRegions(timeline, begin.event),
-                        .left = OpenRegions(timeline, end.event)};
+  // All records of a rank without the phase lie outside.
+  const Edge behind{begin_of_all, static_cast<std::uint32_t>(timeline.calls()),
+                    static_cast<std::uint32_t>(timeline.region_events())};
+  const Edge &begin = cut.present ? cut.window.begin : behind, &end = cut.present ? cut.window.end : behind;
+  TimelineWindow window{begin.tick, end.tick, begin.call, end.call, begin.event, end.event};
+  if (!cut.present) return window;
+  window.entered = OpenRegions(timeline, begin.event);
+  window.left = OpenRegions(timeline, end.event);
   std::ranges::reverse(window.left);
   SampleEdges(trace, timeline, cut.window, window);
   return window;

@@ -152,11 +152,8 @@ std::vector<bool> FindLocalCommunicators(const Trace& trace) {
   for (const Communicator& communicator : trace.communicators) {
     const auto node_of = [&](std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; };
     const auto is_elsewhere = [&](std::int32_t rank) { return node_of(rank) != node_of(communicator.members.front()); };
-    const auto none_elsewhere = [&](const std::vector<std::int32_t>& ranks) {
-      return std::none_of(ranks.begin(), ranks.end(), is_elsewhere);
-    };
-    local.push_back(communicator.members.empty() ||
-                    (none_elsewhere(communicator.members) && none_elsewhere(communicator.remote)));
+    local.push_back(communicator.members.empty() || (std::ranges::none_of(communicator.members, is_elsewhere) &&
+                                                     std::ranges::none_of(communicator.remote, is_elsewhere)));
   }
   return local;
 }
