@@ -280,7 +280,7 @@ void AddComparisonErrors(FactorRow& row, const RelativeErrors& errors) {
 }  // namespace
 
 std::vector<std::pair<FactorValues, RelativeErrors>> ErrorsOf(const std::vector<BlockSamples>& runs) {
-  std::vector<std::vector<std::vector<double>>> samples;  // of every run
+  std::vector<std::vector<std::vector<double>>> samples;  // one a run
   for (const BlockSamples& run : runs) samples.push_back(SamplesOf(run));
   std::vector<std::pair<FactorValues, RelativeErrors>> errors(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -28,7 +28,7 @@ struct Decision {
   std::string source, detail;  // empty where the table shows it
 };
 
-// By traces. Where no runs have as many threads, cores stand for processes.
+// Growth by traces. Where no runs have as many threads, cores stand for processes.
 Decision DecideByWork(RowPointers rows) {
   std::erase_if(rows, [](const FactorRow* row) { return !row->totals; });
   std::optional<WorkGrowth> growth = GrowthOfWork(rows);

@@ -62,7 +62,7 @@ class ThreadStates {
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:
-  using Segments = std::vector<std::pair<Tick, ThreadState>>;  // of one thread, each from its begin to the next
+  using Segments = std::vector<std::pair<Tick, ThreadState>>;  // one thread, each from its begin to the next
 
   static void Append(Tick begin, ThreadState state, Segments& segments);
   // Calls visit(begin, end, state) for the parts of segments in an interval.

@@ -354,7 +354,7 @@ class Sampler {
   const ScalingModel& model_;
   const FittedModel& fit_;
   const std::optional<double> limit_;
-  const std::vector<IntervalBounds> bounds_;  // of the parameters
+  const std::vector<IntervalBounds> bounds_;  // one a parameter
   const double log_limit_;
   std::vector<PlacedModel> reach_;
   const std::size_t parameters_;

@@ -54,8 +54,8 @@ struct Calibration {
 // kind kNotEnoughData when neither link has enough usable messages, an input error when the trace does not replay.
 Calibration Calibrate(const Trace& trace, const Matching& matching, const ReplayRules& rules);
 
-// What a trace shows of the links that its messages took: how long messages travelled whose receiver already waited for
-// them, how long calls took that only post, and which senders waited for their receiver.
+// Evidence in a trace of the links that its messages took: how long messages travelled whose receiver already waited
+// for them, how long calls took that only post, and which senders waited for their receiver.
 
 // With fewer usable messages a link is not calibrated; chosen.
 inline constexpr std::uint64_t kFewestMessages = 10;

@@ -21,7 +21,7 @@
 namespace farscale {
 namespace {
 
-using Calls = std::vector<std::size_t>;  // of one kind on one rank
+using Calls = std::vector<std::size_t>;  // all of one kind on one rank
 
 Tick TimeWithin(const Interval& window, Tick enter, Tick leave) {
   return std::max<Tick>(0, std::min(leave, window.end.tick) - std::max(enter, window.begin.tick));
