@@ -12,7 +12,6 @@
 #include "planning/balance_cases.h"
 #include "planning/balance_json.h"
 #include "plot/heat_map.h"
-#include "report/report.h"
 
 namespace farscale {
 
