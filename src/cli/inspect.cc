@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
-#include "replay/time_checks.h"
 #include "pages/text_table.h"
 #include "trace/device_records.h"
 #include "trace/trace_reader.h"

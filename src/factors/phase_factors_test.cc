@@ -13,7 +13,7 @@
 #include "factors/useful_time.h"
 #include "phases/rank_groups.h"
 #include "replay/anomalies.h"
-#include "replay/cut_trace.h"
+#include "replay/replayed_trace.h"
 #include "support/program.h"
 #include "support/traces.h"
 #include "trace/anomalies.h"

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "growth/make/grown_program.h"
 #include "replay/matching.h"
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 
 namespace farscale {

@@ -1,4 +1,4 @@
-#include "replay/cut_trace.h"
+#include "replay/replayed_trace.h"
 
 #include <algorithm>
 #include <array>

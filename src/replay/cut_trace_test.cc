@@ -1,7 +1,7 @@
 // What happens at the edges of a window that becomes a trace of its own. The ideal times are worked out by hand, in
 // seconds since the window's begin; replays of the phase in the old trace and of the whole new one must both give them.
 #include "replay/anomalies.h"
-#include "replay/cut_trace.h"
+#include "replay/replayed_trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Processor time on traces worked out by hand. On all real ones: tests/invariants/real_traces_test.cc.
-#include "replay/time_checks.h"
+#include "replay/clock_repair.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

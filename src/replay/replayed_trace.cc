@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/search.h"
 #include "replay/computation.h"
+#include "replay/replay.h"
 
 namespace farscale {
 namespace {

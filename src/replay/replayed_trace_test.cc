@@ -1,4 +1,5 @@
 // Traces as they would have been on other machines, on programs worked out by hand. One tick is a second.
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "replay/time_checks.h"
+#include "replay/clock_repair.h"
 
 #include <fmt/format.h>
 

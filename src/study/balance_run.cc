@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "factors/phase_totals.h"
 #include "replay/clock_repair.h"
-#include "replay/time_checks.h"
 #include "study/grown_study.h"
 #include "study/scenario.h"
 

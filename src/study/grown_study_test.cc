@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "study/run_study.h"
 #include "support/spmd_program.h"

@@ -17,7 +17,6 @@
 #include "parallel/bytes.h"
 #include "phases/location_cut.h"
 #include "replay/clock_repair.h"
-#include "replay/time_checks.h"
 #include "replay/matching.h"
 #include "replay/unknown_waits.h"
 #include "replay/anomalies.h"

@@ -17,6 +17,7 @@
 #include "base/diagnostics.h"
 #include "base/random.h"
 #include "replay/computation.h"
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "study/study.h"
 #include "support/exchange_patterns.h"

@@ -12,6 +12,7 @@
 #include "replay/calibration.h"
 #include "replay/clock_repair.h"
 #include "replay/computation.h"
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "replay/unknown_waits.h"
 #include "study/measure_run.h"

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "factors/thread_times.h"
 #include "replay/clock_repair.h"
-#include "replay/time_checks.h"
 #include "results/results_json.h"
 #include "trace/trace_reader.h"
 

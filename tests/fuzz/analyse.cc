@@ -8,7 +8,7 @@
 #include "phases/rank_groups.h"
 #include "replay/calibration.h"
 #include "replay/computation.h"
-#include "replay/cut_trace.h"
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "support/temporary_folder.h"
 #include "trace/location_trace.h"

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/random.h"
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "study/grown_study.h"
 #include "study/study.h"

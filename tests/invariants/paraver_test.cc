@@ -12,7 +12,7 @@
 #include "factors/factor_table.h"
 #include "factors/phase_factors.h"
 #include "factors/useful_time.h"
-#include "replay/cut_trace.h"
+#include "replay/replayed_trace.h"
 #include "replay/replay.h"
 #include "support/paraver_writer.h"
 #include "support/random_program.h"

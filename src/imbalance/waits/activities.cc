@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/search.h"
 #include "imbalance/waits/losses.h"
+#include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "trace/trace_builder.h"
 
