@@ -115,18 +115,6 @@ StateTimes DrawRank(const Trace& trace, std::size_t rank, const std::optional<Re
   return total;
 }
 
-// The cells of a row of so many ranks, which are in `cells`; the remaining time is computation.
-std::vector<PictureCell> FinishRow(const Columns& columns, std::size_t ranks, std::vector<StateTimes>& cells) {
-  std::vector<PictureCell> row;
-  for (std::size_t column = 0; column < cells.size(); ++column) {
-    StateTimes& cell = cells[column];
-    const auto length = static_cast<double>(columns[column + 1] - columns[column]);
-    At(cell, RunState::kComputation) = length * static_cast<double>(ranks) - Sum(cell);
-    row.push_back(RoundToLevels(cell));
-  }
-  return row;
-}
-
 using DeviceTotals = std::array<double, 2>;  // ticks in kernels, and in kernels or copies
 
 DeviceRow DeviceRowOf(const std::vector<const DeviceWork*>& works, const Columns& columns) {
@@ -273,7 +261,11 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
     for (std::size_t rank = first; rank < end; ++rank) {
       totals[rank] = DrawRank(trace, rank, ideal, states, edges, cells);
     }
-    picture.rows[row] = FinishRow(edges, end - first, cells);
+    for (std::size_t column = 0; column < cells.size(); ++column) {  // what is left of a cell is computation
+      const auto width = static_cast<double>(edges[column + 1] - edges[column]);
+      At(cells[column], RunState::kComputation) = width * static_cast<double>(end - first) - Sum(cells[column]);
+      picture.rows[row].push_back(RoundToLevels(cells[column]));
+    }
   });
   picture.shares = SharesOf(totals, length);
   for (std::size_t row = 0; row < picture.rows.size() && !trace.devices.empty(); ++row) {

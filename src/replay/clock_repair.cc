@@ -32,19 +32,6 @@ struct Contradictions {
   std::uint64_t checked = 0, count = 0;  // messages and parts in collectives
   Tick worst = 0;
   std::size_t worst_rank = 0;
-
-  void Add(Tick early) {
-    ++checked;
-    if (early <= 0) return;
-    ++count;
-    worst = std::max(worst, early);
-  }
-  void Merge(const Contradictions& other) {
-    checked += other.checked;
-    count += other.count;
-    if (other.worst > worst) worst_rank = other.worst_rank;
-    worst = std::max(worst, other.worst);
-  }
 };
 
 void RaiseTo(Tick tick, Tick& value) {
@@ -76,15 +63,23 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
   });
   std::vector<Contradictions> of_rank(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    of_rank[rank].worst_rank = rank;
     order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
       if (!event.takes) return;
       const Tick needed = (event.is_collective ? begun : sent)[event.number];
-      if (needed != kNever) of_rank[rank].Add(needed - leave(rank, event.call));
+      if (needed == kNever) return;
+      const Tick early = needed - leave(rank, event.call);
+      ++of_rank[rank].checked;
+      of_rank[rank].count += early > 0;
+      of_rank[rank].worst = std::max(of_rank[rank].worst, early);
     });
   });
   Contradictions all;
-  for (const Contradictions& some : of_rank) all.Merge(some);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    all.checked += of_rank[rank].checked;
+    all.count += of_rank[rank].count;
+    if (of_rank[rank].worst > all.worst) all.worst_rank = rank;
+    all.worst = std::max(all.worst, of_rank[rank].worst);
+  }
   return all;
 }
 

@@ -260,25 +260,24 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_m
   });
   const Tick shortest = ShortestWait(trace);
   std::vector<std::optional<CallSearch>> found(trace.size());
-  std::vector<char> collectives_matter(trace.size()), messages_matter(trace.size());  // not bits: several threads write
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
     const RankTimeline& timeline = trace.timelines[rank];
     CallSearch& search = found[rank].emplace(cut.ranks[rank].window);
     search.FindUnsynchronised(trace, timeline, has_immediate, as_measured);
     if (trace.size() > 1) search.FindLostMessages(trace, timeline, shortest);
-    collectives_matter[rank] = IsNoticeable(search.in_collectives, cut, rank) ? 1 : 0;
-    messages_matter[rank] = IsNoticeable(search.in_messages, cut, rank) ? 1 : 0;
   });
-  const auto any = [](const std::vector<char>& ranks) { return std::ranges::find(ranks, 1) != ranks.end(); };
   double in_messages = 0, in_mpi = 0;
-  for (const std::optional<CallSearch>& rank : found) {
-    if (!rank) continue;
-    waits.operations += rank->operations;
-    in_messages += static_cast<double>(rank->in_messages);
-    in_mpi += static_cast<double>(rank->in_mpi);
+  bool with_collectives = false, with_messages = false;
+  for (std::size_t rank = 0; rank < found.size(); ++rank) {
+    if (!found[rank]) continue;
+    waits.operations += found[rank]->operations;
+    in_messages += static_cast<double>(found[rank]->in_messages);
+    in_mpi += static_cast<double>(found[rank]->in_mpi);
+    with_collectives |= IsNoticeable(found[rank]->in_collectives, cut, rank);
+    with_messages |= IsNoticeable(found[rank]->in_messages, cut, rank);
   }
-  const bool with_messages = any(messages_matter) || in_messages > kNoticeableWaits * in_mpi;
+  with_messages |= in_messages > kNoticeableWaits * in_mpi;
   constexpr double kNamed = 0.005;  // chosen: less may be interrupted calls with MPI_PROC_NULL
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
     if (!found[rank]) continue;
@@ -288,7 +287,7 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_m
     };
     add(found[rank]->unknown);
     if (waits.operations > 0) add(found[rank]->lock_all);
-    if (any(collectives_matter)) add(found[rank]->collectives);
+    if (with_collectives) add(found[rank]->collectives);
     const Calls& messages = found[rank]->messages;
     if (messages.empty() || in_messages <= kNamed * in_mpi) continue;
     if (waits.messages == 0) waits.message_example = Describe(trace, rank, messages.front());
