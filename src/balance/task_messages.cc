@@ -68,8 +68,8 @@ void TaskEngine::Arrive(std::uint32_t task, const Instruction& instruction, Tick
     frees_some = scans_.Arrive(tasks_.program, instruction.target, task, time);
   }
   if (--operation.missing > 0 && !frees_some) return;
-  std::uint32_t waiter = std::exchange(operation.first_waiter, kNobody);
-  while (waiter != kNobody) {
+  std::uint32_t waiter = std::exchange(operation.first_waiter, kNoWaiter);
+  while (waiter != kNoWaiter) {
     const std::uint32_t next = states_[waiter].next_waiter;
     const Tick known = TimeFor(waiter, *states_[waiter].next);
     if (known >= 0) {
@@ -84,13 +84,13 @@ void TaskEngine::Arrive(std::uint32_t task, const Instruction& instruction, Tick
 // When the task may leave the operation; negative while that is unknown.
 Tick TaskEngine::TimeFor(std::uint32_t task, const Instruction& instruction) {
   const CollectiveState& operation = collectives_[instruction.target];
-  Tick known = kUnknown;
+  Tick known = kUnknownTime;
   switch (instruction.step) {
-    case Step::kWaitForRoot: known = operation.root_missing ? kUnknown : operation.root; break;
+    case Step::kWaitForRoot: known = operation.root_missing ? kUnknownTime : operation.root; break;
     case Step::kWaitForLower: known = scans_.TimeFor(tasks_.program, instruction.target, task); break;
-    default: known = operation.missing > 0 ? kUnknown : operation.latest; break;
+    default: known = operation.missing > 0 ? kUnknownTime : operation.latest; break;
   }
-  return known < 0 ? kUnknown : known + DelayOf(instruction.target);
+  return known < 0 ? kUnknownTime : known + DelayOf(instruction.target);
 }
 
 // Calculated when first needed, with the members of its communicator where they are then.
@@ -125,7 +125,7 @@ bool TaskEngine::ReleaseSenders() {
     const Task& state = states_[task];
     if (!state.waits || state.finished || state.next->step != Step::kWaitForReceive) continue;
     const std::uint32_t message = state.next->target;
-    received_[message] = kUnknown;
+    received_[message] = kUnknownTime;
     Wake(task, state.clock);
     if (network_ != nullptr) Transfer(message, std::exchange(first_posts_[message], kReleased));
     ++result_.released;
@@ -192,7 +192,7 @@ void TaskEngine::CountShares(std::uint32_t processor, Tick time) {
 
 void TaskEngine::ScheduleShares(std::uint32_t processor) {
   Shared& shared = shared_[processor];
-  shared.next = kUnknown;
+  shared.next = kUnknownTime;
   if (shared.tasks.empty()) return;
   double least = states_[shared.tasks.front()].work;
   for (const std::uint32_t task : shared.tasks) least = std::min(least, states_[task].work);

@@ -27,13 +27,13 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   ready_.resize(machine.processors());
   busy_.assign(machine.processors(), false);
   free_since_.assign(machine.processors(), 0);
-  last_task_.assign(machine.processors(), kNobody);
+  last_task_.assign(machine.processors(), kNoWaiter);
   cold_iteration_.assign(tasks.tasks(), kNever);
   shared_.resize(machine.processors());
-  sent_.assign(tasks_.program.messages, kUnknown);
-  received_.assign(tasks_.program.messages, kUnknown);
+  sent_.assign(tasks_.program.messages, kUnknownTime);
+  received_.assign(tasks_.program.messages, kUnknownTime);
   if (network_ != nullptr) {
-    first_posts_.assign(tasks_.program.messages, kUnknown);
+    first_posts_.assign(tasks_.program.messages, kUnknownTime);
     waits_for_receiver_.assign(tasks_.program.messages, std::nullopt);
     const auto nodes = static_cast<std::size_t>(*std::max_element(machine.nodes.begin(), machine.nodes.end())) + 1;
     transfers_ = TransferPlaces(nodes, network_->sending.value_or(0), network_->receiving.value_or(0));
@@ -99,7 +99,7 @@ void TaskEngine::Start(std::uint32_t task, Tick time) {
   busy_[processor] = true;
   states_[task].clock = std::max({states_[task].clock, time, free_since_[processor]});
   const std::uint32_t before = std::exchange(last_task_[processor], task);
-  if (before != kNobody && before != task) {
+  if (before != kNoWaiter && before != task) {
     ++result_.switches;
     if (!options_.costs.are_free) states_[task].clock += Ticks(options_.costs.switch_seconds);
   }
@@ -223,11 +223,11 @@ Tick TaskEngine::OverheadOf(std::uint32_t task, const Instruction& instruction) 
 Tick TaskEngine::KnownTime(std::uint32_t task) {
   const Instruction& instruction = *states_[task].next;
   switch (instruction.step) {
-    case Step::kWaitForSend: return sent_[instruction.target] < 0 ? kUnknown : sent_[instruction.target];
+    case Step::kWaitForSend: return sent_[instruction.target] < 0 ? kUnknownTime : sent_[instruction.target];
     case Step::kWaitForReceive:
       if (network_ != nullptr && waits_for_receiver_[instruction.target] == false) return 0;
-      return received_[instruction.target] < 0 ? kUnknown : received_[instruction.target];
-    case Step::kIterationEnd: return kUnknown;  // a balancing point
+      return received_[instruction.target] < 0 ? kUnknownTime : received_[instruction.target];
+    case Step::kIterationEnd: return kUnknownTime;  // a balancing point
     default: return TimeFor(task, instruction);
   }
 }
@@ -245,7 +245,7 @@ void TaskEngine::WaitInLine(std::uint32_t task) {
 
 void TaskEngine::Notify(Tick& slot, Tick time) {
   const Tick before = std::exchange(slot, time);
-  if (before < kUnknown) Wake(WaiterOf(before), time);
+  if (before < kUnknownTime) Wake(WaiterOf(before), time);
 }
 
 // The task waits until that time and goes on then.

@@ -37,13 +37,13 @@ class Engine {
         delays_collectives_(!program.collective_delays.empty()),
         places_(program.nodes, program.sending, program.receiving) {
     const std::size_t ranks = program.ranks.size();
-    if (is_timed) first_posts_.assign(program.messages, kUnknown);
+    if (is_timed) first_posts_.assign(program.messages, kUnknownTime);
     for (const Path& path : program.paths) {
       if (path.from != path.to) shortest_delay_ = std::min(shortest_delay_, path.delay);
     }
     states_.resize(ranks);
-    sent_.assign(program.messages, kUnknown);
-    received_.assign(program.messages, kUnknown);
+    sent_.assign(program.messages, kUnknownTime);
+    received_.assign(program.messages, kUnknownTime);
     collectives_.resize(program.arrivals.size());
     for (std::size_t i = 0; i < collectives_.size(); ++i) {
       collectives_[i].missing = program.arrivals[i];
@@ -90,7 +90,7 @@ class Engine {
       RankState& state = states_[rank];
       if (state.finished || state.next->step != Step::kWaitForReceive) continue;
       const std::uint32_t message = state.next->target;
-      received_[message] = kUnknown;
+      received_[message] = kUnknownTime;
       Unblock(rank, state.clock);
       if (is_timed_) Transfer(message, std::exchange(first_posts_[message], kReleased));
       ++released;
@@ -187,7 +187,7 @@ class Engine {
 
   void Notify(Tick& slot, Tick time) {
     const Tick before = std::exchange(slot, time);
-    if (before < kUnknown) Unblock(WaiterOf(before), time);
+    if (before < kUnknownTime) Unblock(WaiterOf(before), time);
   }
 
   bool WaitFor(std::uint32_t rank, RankState& state, Tick& slot) {
@@ -217,8 +217,8 @@ class Engine {
   // Those who need not wait any more.
   void FreeWaiters(std::uint32_t operation) {
     CollectiveState& state = collectives_[operation];
-    std::uint32_t waiter = std::exchange(state.first_waiter, kNobody);
-    while (waiter != kNobody) {
+    std::uint32_t waiter = std::exchange(state.first_waiter, kNoWaiter);
+    while (waiter != kNoWaiter) {
       const std::uint32_t next = states_[waiter].next_waiter;
       const Tick known = TimeFor(waiter, states_[waiter].next->step, operation);
       if (known >= 0) {
@@ -234,12 +234,12 @@ class Engine {
   Tick TimeFor(std::uint32_t rank, Step step, std::uint32_t operation) {
     const CollectiveState& state = collectives_[operation];
     const Tick delay = delays_collectives_ ? program_.collective_delays[operation] : 0;
-    if (step == Step::kWaitForRoot) return state.root_missing ? kUnknown : state.root + delay;
+    if (step == Step::kWaitForRoot) return state.root_missing ? kUnknownTime : state.root + delay;
     if (step == Step::kWaitForLower) {
       const Tick known = scans_.TimeFor(program_, operation, rank);
-      return known < 0 ? kUnknown : known + delay;
+      return known < 0 ? kUnknownTime : known + delay;
     }
-    return state.missing > 0 ? kUnknown : state.latest + delay;
+    return state.missing > 0 ? kUnknownTime : state.latest + delay;
   }
 
   bool WaitForCollective(std::uint32_t rank, RankState& state, std::uint32_t operation) {

@@ -151,19 +151,19 @@ class Scans {
   std::unordered_map<std::uint32_t, std::pair<std::vector<Tick>, std::size_t>> arrivals_;
 };
 
-inline constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t kNoWaiter = std::numeric_limits<std::uint32_t>::max();
 
-// A time that is not known yet: nobody waits for it (kUnknown), or rank r does (kUnknown - 1 - r). Known times are
-// not negative.
-inline constexpr Tick kUnknown = -1;
+// A time that is not known yet: nobody waits for it (kUnknownTime), or rank r does (kUnknownTime - 1 - r). Known times
+// are not negative.
+inline constexpr Tick kUnknownTime = -1;
 inline constexpr Tick kReleased = std::numeric_limits<Tick>::min();  // a sender that no longer waits for the other side
-constexpr Tick WaiterCode(std::uint32_t rank) { return kUnknown - 1 - static_cast<Tick>(rank); }
-constexpr std::uint32_t WaiterOf(Tick code) { return static_cast<std::uint32_t>(kUnknown - 1 - code); }
+constexpr Tick WaiterCode(std::uint32_t rank) { return kUnknownTime - 1 - static_cast<Tick>(rank); }
+constexpr std::uint32_t WaiterOf(Tick code) { return static_cast<std::uint32_t>(kUnknownTime - 1 - code); }
 
 // One side of a message that waits for its receiver is posted. Returns when the message starts where it is the later.
 inline std::optional<Tick> LaterSide(Tick& first, Tick posted) {
   if (first == kReleased) return std::nullopt;
-  if (first != kUnknown) return std::max(first, posted);
+  if (first != kUnknownTime) return std::max(first, posted);
   first = posted;
   return std::nullopt;
 }
@@ -173,7 +173,7 @@ struct CollectiveState {
   Tick latest = 0, root = 0;
   Tick delay = -1;  // for tasks; not yet known
   std::uint32_t missing = 0;
-  std::uint32_t first_waiter = kNobody;
+  std::uint32_t first_waiter = kNoWaiter;
   bool root_missing = false;
 };
 
@@ -182,7 +182,7 @@ struct RankState {
   Tick clock = 0;
   const Instruction* next = nullptr;  // to run; when blocked, the one it is blocked in
   const Instruction* end = nullptr;
-  std::uint32_t next_waiter = kNobody;  // list of those who wait for one collective operation
+  std::uint32_t next_waiter = kNoWaiter;  // list of those who wait for one collective operation
   bool finished = true;
 };
 

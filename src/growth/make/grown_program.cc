@@ -220,11 +220,11 @@ void AddCollectiveDelays(Growing& growing) {
 
 void OrderScans(Growing& growing) {
   Program& program = growing.program;
-  std::vector<std::uint32_t> orders(growing.plan.groups.size(), kNobody);
+  std::vector<std::uint32_t> orders(growing.plan.groups.size(), kNoWaiter);
   for (const auto& [operation, ranks] : program.scan_ranks) {
     const auto group = static_cast<std::size_t>(std::ranges::upper_bound(growing.first_operation, operation) -
                                                 growing.first_operation.begin() - 1);
-    if (orders[group] == kNobody) {
+    if (orders[group] == kNoWaiter) {
       const RankDivision& division = growing.plan.groups[group].ranks;
       orders[group] = static_cast<std::uint32_t>(program.scan_orders.size());
       ScanOrder& order = program.scan_orders.emplace_back();
