@@ -49,13 +49,13 @@ struct Study {
 };
 
 // Noise of a run: its relative standard deviation, and whether the table states it.
-struct Noise {
+struct RunNoise {
   double relative;
   bool is_stated;
 };
 
 // A law with nothing but noise.
-Study Exact(const Law& law, const std::vector<double>& design, const Noise& noise, Random& random) {
+Study Exact(const Law& law, const std::vector<double>& design, const RunNoise& noise, Random& random) {
   const auto measure = [&](double cores) {
     return std::min(1.0, law.At(cores) * (1 + noise.relative * random.Normal()));
   };
@@ -153,7 +153,7 @@ TEST(Coverage, OfLawsWithNothingButNoise) {
   std::vector<Study> studies;
   for (const Law& law : kLaws) {
     for (const std::vector<double>& design : kDesigns) {
-      for (const Noise& noise : {Noise{0.003, false}, {0.01, false}, {0.01, true}, {0.03, true}}) {
+      for (const RunNoise& noise : {RunNoise{0.003, false}, {0.01, false}, {0.01, true}, {0.03, true}}) {
         studies.push_back(Exact(law, design, noise, random));
       }
     }
