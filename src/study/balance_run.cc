@@ -16,6 +16,7 @@
 #include "replay/clock_repair.h"
 #include "study/grown_study.h"
 #include "study/scenario.h"
+#include "trace/trace_reader.h"
 
 namespace farscale {
 namespace {
