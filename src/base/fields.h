@@ -1,7 +1,6 @@
 // The fields of a struct in a JSON file, described once: the description is its writer, its reader and its JSON Schema.
 //
-//   template <>
-//   Fields<DataPoint> FieldsOf() {
+//   Fields<DataPoint> FieldsOf(Described<DataPoint>) {
 //     return {"projection/point", "A measured value", {
 //         Property<&DataPoint::cores>("Of the run").Above(0),
 //         Properties<&DataPoint::value, &DataPoint::standard_error>(),  // "value" and "standardError"
@@ -9,9 +8,9 @@
 //   }
 //
 // Optionals without a value are left out. Enumerations need NamesOf, structs FieldsOf, and other types a FormOf of
-// their own, mostly made with Via. Readers refuse unknown keys, wrong types, missing fields and numbers out of bounds,
-// and name the path: "runs[2].phases[0].begin is missing". Specialisations are declared before they are used. Rules
-// that concern several fields are checked in After.
+// their own, mostly made with Via, which is declared before it is used. Readers refuse unknown keys, wrong types,
+// missing fields and numbers out of bounds, and name the path: "runs[2].phases[0].begin is missing". Rules that concern
+// several fields are checked in After.
 #pragma once
 
 #include <functional>
@@ -31,13 +30,21 @@ namespace farscale {
 template <typename T>
 struct Fields;
 
-// Specialised for every struct that is described.
+// Chooses the description of a type among the overloads of FieldsOf and NamesOf.
 template <typename T>
-Fields<T> FieldsOf();
+struct Described {};
 
-// Specialised for every enumeration in files: its values with their names.
+// Overloaded for every struct that is described, or specialised.
 template <typename T>
-std::vector<std::pair<T, std::string>> NamesOf();
+Fields<T> FieldsOf() {
+  return FieldsOf(Described<T>());
+}
+
+// Overloaded for every enumeration in files, or specialised: its values with their names.
+template <typename T>
+std::vector<std::pair<T, std::string>> NamesOf() {
+  return NamesOf(Described<T>());
+}
 
 enum class Presence {
   kRequired,      // always written, except for optionals without a value; must be there
@@ -362,6 +369,12 @@ OrderedJson JsonOf(const T& value) {
   return FormOf<T>()->write(&value, JsonPlace(""));
 }
 
+// As a file of these fields.
+template <typename T>
+OrderedJson JsonOf(const T& value, Fields<T> file) {
+  return FormOfFields(std::move(file))->write(&value, JsonPlace(""));
+}
+
 template <typename T>
 T FromJson(const OrderedJson& json, const std::string& file) {
   T value{};
@@ -379,8 +392,12 @@ T FromText(const std::string& text, const std::string& file) {
 }
 
 template <typename T>
+OrderedJson SchemaOf(const Fields<T>& file, const std::string& title) {
+  return fields_internal::FileSchema(file.data, title);
+}
+template <typename T>
 OrderedJson SchemaOf(const std::string& title) {
-  return fields_internal::FileSchema(FieldsOf<T>().data, title);
+  return SchemaOf(FieldsOf<T>(), title);
 }
 
 }  // namespace farscale

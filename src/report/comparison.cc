@@ -166,7 +166,7 @@ std::vector<std::string> SummarizeComparison(const Results& results, const std::
       return !side.rows.empty() && side.rows.back().values[Factor::kParallelEfficiency];
     };
     if (!known(sides.front()) || !known(sides[i])) continue;
-    const Data text = ComparisonText(sides.front(), sides[i], results.comparison == Comparison::kNoise);
+    const Data text = ComparisonText(sides.front(), sides[i], !results.is_what_if);
     std::ranges::move(RenderSentences(texts, "comparison.txt", text), std::back_inserter(sentences));
   }
   return sentences;
@@ -189,7 +189,7 @@ std::optional<Data> ComparePhase(const Results& results, const std::string& seri
       projected["names"].push_back(
           Data{{"name", &side == &sides.front() ? kProjected : side.name}, {"description", ""}});
   }
-  return Data{{"title", results.comparison == Comparison::kNoise ? "Without noise" : "What if"},
+  return Data{{"title", results.is_what_if ? "What if" : "Without noise"},
               {"sentences", SummarizeComparison(results, series, phase, texts)},
               {"variants", std::move(variants)},
               {"columns", RunColumns(sides.front().rows)},

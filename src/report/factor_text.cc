@@ -205,16 +205,16 @@ ReportData GrownRow(const GrowthRecordRow& row, const std::string& scenario) {
 }
 
 // The most frequent ones, and all others together.
-ReportData GrownRules(const std::vector<RuleRecord>& rules) {
+ReportData GrownRules(const RuleShares& rules) {
   ReportData texts = ReportData::array();
   double rest = 1;
   const auto add = [&](const std::string& rule, double share) {
     texts.push_back({{"isFirst", texts.empty()}, {"rule", rule}, {"share", FormatPercent(share)}});
   };
-  for (const RuleRecord& rule : rules) {
+  for (const auto& [rule, share] : rules) {
     if (texts.size() == kMostRules) break;
-    add(rule.rule, rule.share);
-    rest -= rule.share;
+    add(rule, share);
+    rest -= share;
   }
   if (rules.size() > texts.size()) add(fmt::format("{} others", rules.size() - texts.size()), std::max(0.0, rest));
   return texts;
@@ -227,11 +227,11 @@ ReportData LearnedText(const LearnedRecord& learned) {
   if (const auto& of = learned.copied) {
     const auto count = [](double partners) { return fmt::format("{:.0f}", partners); };
     copied = {{"reason", of->reason},
-              {"ranks", Ranks(of->ranks)},
-              {"fewest", count(of->fewest_partners)},
-              {"median", count(of->median_partners)},
-              {"most", count(of->most_partners)},
-              {"messages", fmt::format("{:.3g}", of->messages)}};
+              {"ranks", Ranks(of->partners.ranks)},
+              {"fewest", count(of->partners.fewest)},
+              {"median", count(of->partners.median)},
+              {"most", count(of->partners.most)},
+              {"messages", fmt::format("{:.3g}", of->partners.messages)}};
   }
   ReportData text = {{"copied", std::move(copied)},
                      {"explained", FormatPercent(learned.explained)},

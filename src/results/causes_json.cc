@@ -2,29 +2,24 @@
 
 #include <algorithm>
 
-#include "imbalance/loss_record.h"
 #include "results/cause_text.h"
 
 namespace farscale {
 
-template <>
-std::vector<std::pair<CausePlace, std::string>> NamesOf<CausePlace>() {
+std::vector<std::pair<CausePlace, std::string>> NamesOf(Described<CausePlace>) {
   return FirstNames<CausePlace>(kCausePlaces, [](CausePlace place) { return IdOf(place); });
 }
 
-template <>
-std::vector<std::pair<CauseClass, std::string>> NamesOf<CauseClass>() {
+std::vector<std::pair<CauseClass, std::string>> NamesOf(Described<CauseClass>) {
   return FirstNames<CauseClass>(kCauseClasses, [](CauseClass reason) { return IdOf(reason); });
 }
 
-template <>
-std::vector<std::pair<WaitKind, std::string>> NamesOf<WaitKind>() {
+std::vector<std::pair<WaitKind, std::string>> NamesOf(Described<WaitKind>) {
   return FirstNames<WaitKind>(
       kWaitKinds, [](WaitKind kind) { return std::ranges::find(WaitKindNames(), kind, &WaitKindName::kind)->id; });
 }
 
-template <>
-Fields<CausePart> FieldsOf<CausePart>() {
+Fields<CausePart> FieldsOf(Described<CausePart>) {
   using T = CausePart;
   return {
       Field("class", &T::reason),
@@ -32,8 +27,7 @@ Fields<CausePart> FieldsOf<CausePart>() {
   };
 }
 
-template <>
-Fields<WaitInstance> FieldsOf<WaitInstance>() {
+Fields<WaitInstance> FieldsOf(Described<WaitInstance>) {
   using T = WaitInstance;
   return {"losses/waitInstance",
           "Times are seconds since the begin of the trace",
@@ -50,8 +44,7 @@ Fields<WaitInstance> FieldsOf<WaitInstance>() {
           }};
 }
 
-template <>
-Fields<GridLine> FieldsOf<GridLine>() {
+Fields<GridLine> FieldsOf(Described<GridLine>) {
   using T = GridLine;
   return {
       Property<&T::dimension>("From 0; the last one changes fastest"),
@@ -60,8 +53,7 @@ Fields<GridLine> FieldsOf<GridLine>() {
   };
 }
 
-template <>
-Fields<DeviceCalls> FieldsOf<DeviceCalls>() {
+Fields<DeviceCalls> FieldsOf(Described<DeviceCalls>) {
   using T = DeviceCalls;
   return {"losses/deviceCalls",
           "Time of hosts in calls to the runtimes of their devices, waiting for them or starting their work; absent "
@@ -76,8 +68,7 @@ Fields<DeviceCalls> FieldsOf<DeviceCalls>() {
           }};
 }
 
-template <>
-Fields<LatencyGain> FieldsOf<LatencyGain>() {
+Fields<LatencyGain> FieldsOf(Described<LatencyGain>) {
   using T = LatencyGain;
   return {"losses/latencyGain",
           "What the phase would gain without the latency of messages and collectives in one call path",
@@ -89,8 +80,7 @@ Fields<LatencyGain> FieldsOf<LatencyGain>() {
           }};
 }
 
-template <>
-Fields<Cause> FieldsOf<Cause>() {
+Fields<Cause> FieldsOf(Described<Cause>) {
   using T = Cause;
   const auto text = [](auto describe) {
     return [describe](const T& cause, const JsonPlace& at) -> std::optional<std::string> {

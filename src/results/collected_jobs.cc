@@ -158,8 +158,7 @@ std::vector<ProgramJobs> ByProgram(const CollectedJobs& jobs) {
   return sorted;
 }
 
-template <>
-Fields<CollectedJob> FieldsOf<CollectedJob>() {
+Fields<CollectedJob> FieldsOf(Described<CollectedJob>) {
   using T = CollectedJob;
   const auto factors = ValuesOfFactors({"parallelEfficiency", "loadBalance", "communicationEfficiency",
                                         "serializationEfficiency", "transferEfficiency"});
@@ -182,8 +181,7 @@ Fields<CollectedJob> FieldsOf<CollectedJob>() {
                    }};
 }
 
-template <>
-Fields<CollectedJobs> FieldsOf<CollectedJobs>() {
+Fields<CollectedJobs> FieldsOf(Described<CollectedJobs>) {
   using T = CollectedJobs;
   return Fields<T>{"jobs",
                    {

@@ -59,9 +59,10 @@ struct Metric {
   std::string id;  // the one of Scalasca if it has the metric
   std::string name;
   std::string description;
-  std::size_t parent = 0;  // itself: none
+  std::string parent;  // its id; empty: none
   std::function<double(const PathLosses&)> value;
-  bool is_count = false;
+
+  bool IsCount() const { return id == "visits"; }  // the others are seconds
 };
 
 // Scalasca's names for kinds of waits, and costs of the delays behind them; empty: nothing like it.
@@ -122,108 +123,63 @@ CallTree MakeCallTree(const Trace& trace, const Diagnosis& diagnosis) {
   return tree;
 }
 
-std::size_t Define(Metric metric, std::optional<std::size_t> parent, std::vector<Metric>& metrics) {
-  metric.parent = parent.value_or(metrics.size());
-  metrics.push_back(std::move(metric));
-  return metrics.size() - 1;
-}
-
-template <typename Value>
-bool Occurs(const Diagnosis& diagnosis, Value value) {
-  return std::ranges::any_of(diagnosis.totals, [&](const PathLosses& losses) { return value(losses) > 0; });
-}
-
-// Its waiting part is not known.
-void DefineInputOutput(std::size_t parent, const Diagnosis& diagnosis, std::vector<Metric>& metrics) {
-  const auto individual = [](const PathLosses& losses) { return losses.individual_io; };
-  const auto collective = [](const PathLosses& losses) { return losses.collective_io; };
-  const auto both = [](const PathLosses& losses) { return losses.individual_io + losses.collective_io; };
-  if (!Occurs(diagnosis, both)) return;
-  const std::size_t all = Define({"mpi_io", "MPI file I/O", "Calls on files", 0, both}, parent, metrics);
-  if (Occurs(diagnosis, individual))
-    Define({"mpi_io_individual", "Individual", "Calls on files by one rank alone", 0, individual}, all, metrics);
-  if (Occurs(diagnosis, collective))
-    Define({"mpi_io_collective", "Collective", "Calls on files by all ranks of a file", 0, collective}, all, metrics);
-}
-
-void DefineWait(const WaitKindName& kind, std::size_t parent, const Diagnosis& diagnosis,
-                std::vector<Metric>& metrics) {
-  const auto k = static_cast<std::size_t>(kind.kind);
-  const KindNames* names = NamesOfKind(kind.kind);
-  const std::string id = names != nullptr ? names->wait : "farscale_" + std::string(kind.id);
-  const std::size_t defined = Define({id, std::string(kind.name), "Waiting of this kind", 0,
-                                      [k](const PathLosses& losses) { return losses.waiting[k]; }},
-                                     parent, metrics);
-  const auto late_complete = [](const PathLosses& losses) { return losses.late_complete; };
-  if (kind.kind == WaitKind::kEarlyWait && Occurs(diagnosis, late_complete)) {
-    Define({"mpi_rma_late_complete", "Late complete", "After the last one-sided operation of the late rank", 0,
-            late_complete},
-           defined, metrics);
-  }
-  if (kind.kind != WaitKind::kLateSender) return;
-  const std::size_t wrong = Define({"mpi_latesender_wo", "Messages in wrong order",
-                                    "Late senders that another order of receiving would have avoided", 0,
-                                    [](const PathLosses& losses) { return losses.wrong_order; }},
-                                   defined, metrics);
-  Define({"mpi_lswo_same", "From the same source", "The same for messages of one rank", 0,
-          [](const PathLosses& losses) { return losses.wrong_order_same; }},
-         wrong, metrics);
-}
-
-void DefineDelay(const WaitKindName& kind, std::size_t parent, const Diagnosis& diagnosis,
-                 std::vector<Metric>& metrics) {
-  const auto k = static_cast<std::size_t>(kind.kind);
-  const auto both = [k](const PathLosses& losses) { return losses.short_term[k] + losses.long_term[k]; };
-  if (!Occurs(diagnosis, both)) return;
-  const KindNames* names = NamesOfKind(kind.kind);
-  const bool has_name = names != nullptr && *names->delay != 0;
-  const std::string id = has_name ? names->delay : "farscale_delay_" + std::string(kind.id);
-  const std::size_t aggregate = Define(
-      {id + "_aggregate", std::string(kind.name), "Waits of this kind that it caused", 0, both}, parent, metrics);
-  Define({id, "Short-term", "Waits that it caused itself", 0,
-          [k](const PathLosses& losses) { return losses.short_term[k]; }},
-         aggregate, metrics);
-  Define({id + "_longterm", "Long-term", "Waits that those caused in turn", 0,
-          [k](const PathLosses& losses) { return losses.long_term[k]; }},
-         aggregate, metrics);
-}
-
 // The value of a metric holds those of the metrics below it.
 std::vector<Metric> MakeMetrics(const Diagnosis& diagnosis) {
+  using L = PathLosses;
   std::vector<Metric> metrics;
-  Define({"visits", "Visits", "Activities, which regions called in between part", 0,
-          [](const PathLosses& losses) { return static_cast<double>(losses.visits); }, true},
-         std::nullopt, metrics);
-  const std::size_t time =
-      Define({"time", "Time", "Time of all ranks", 0, [](const PathLosses& losses) { return losses.time; }},
-             std::nullopt, metrics);
-  const std::size_t waiting =
-      Define({"farscale_waiting", "Waiting", "Time in which a call could not go on because another rank was late", 0,
-              [](const PathLosses& losses) { return losses.Waiting(); }},
-             time, metrics);
-  DefineInputOutput(time, diagnosis, metrics);
-  const std::size_t costs = Define({"delay", "Delay costs", "Waiting of other ranks that it caused", 0,
-                                    [](const PathLosses& losses) { return losses.Costs(); }},
-                                   std::nullopt, metrics);
+  const auto add = [&](const std::string& parent, const std::string& id, std::string_view name, const char* description,
+                       const auto& value) {
+    metrics.push_back({id, std::string(name), description, parent, value});
+  };
+  const auto occurs = [&](const auto& value) {
+    return std::ranges::any_of(diagnosis.totals, [&](const L& losses) { return std::invoke(value, losses) > 0; });
+  };
+  add("", "visits", "Visits", "Activities, which regions called in between part", &L::visits);
+  add("", "time", "Time", "Time of all ranks", &L::time);
+  add("time", "farscale_waiting", "Waiting", "Time in which a call could not go on because another rank was late",
+      &L::Waiting);
+  // The waiting part of calls on files is not known.
+  const auto on_files = [](const L& losses) { return losses.individual_io + losses.collective_io; };
+  if (occurs(on_files)) add("time", "mpi_io", "MPI file I/O", "Calls on files", on_files);
+  if (occurs(&L::individual_io))
+    add("mpi_io", "mpi_io_individual", "Individual", "Calls on files by one rank alone", &L::individual_io);
+  if (occurs(&L::collective_io))
+    add("mpi_io", "mpi_io_collective", "Collective", "Calls on files by all ranks of a file", &L::collective_io);
+  add("", "delay", "Delay costs", "Waiting of other ranks that it caused", &L::Costs);
+  for (const WaitKindName& kind : WaitKindNames()) {
+    const auto waiting = [k = static_cast<std::size_t>(kind.kind)](const L& losses) { return losses.waiting[k]; };
+    if (!occurs(waiting)) continue;
+    const KindNames* names = NamesOfKind(kind.kind);
+    const std::string id = names != nullptr ? names->wait : "farscale_" + std::string(kind.id);
+    add("farscale_waiting", id, kind.name, "Waiting of this kind", waiting);
+    if (kind.kind == WaitKind::kEarlyWait && occurs(&L::late_complete)) {
+      add(id, "mpi_rma_late_complete", "Late complete", "After the last one-sided operation of the late rank",
+          &L::late_complete);
+    }
+    if (kind.kind != WaitKind::kLateSender) continue;
+    add(id, "mpi_latesender_wo", "Messages in wrong order",
+        "Late senders that another order of receiving would have avoided", &L::wrong_order);
+    add("mpi_latesender_wo", "mpi_lswo_same", "From the same source", "The same for messages of one rank",
+        &L::wrong_order_same);
+  }
   for (const WaitKindName& kind : WaitKindNames()) {
     const auto k = static_cast<std::size_t>(kind.kind);
-    if (!Occurs(diagnosis, [k](const PathLosses& losses) { return losses.waiting[k]; })) continue;
-    DefineWait(kind, waiting, diagnosis, metrics);
+    const auto both = [k](const L& losses) { return losses.short_term[k] + losses.long_term[k]; };
+    if (!occurs(both)) continue;
+    const KindNames* names = NamesOfKind(kind.kind);
+    const bool has_name = names != nullptr && *names->delay != 0;
+    const std::string id = has_name ? names->delay : "farscale_delay_" + std::string(kind.id);
+    add("delay", id + "_aggregate", kind.name, "Waits of this kind that it caused", both);
+    add(id + "_aggregate", id, "Short-term", "Waits that it caused itself",
+        [k](const L& losses) { return losses.short_term[k]; });
+    add(id + "_aggregate", id + "_longterm", "Long-term", "Waits that those caused in turn",
+        [k](const L& losses) { return losses.long_term[k]; });
   }
-  for (const WaitKindName& kind : WaitKindNames()) DefineDelay(kind, costs, diagnosis, metrics);
-  Define({"farscale_exit_skew", "Exit skew",
-          "Waits for ranks that left the call later, as far as nothing since explains them", 0,
-          [](const PathLosses& losses) { return losses.ExitSkew(); }},
-         costs, metrics);
-  Define({"mpi_wait_indirect", "Indirect waits", "Waits for ranks that had waited themselves", 0,
-          [](const PathLosses& losses) { return losses.indirect; }},
-         std::nullopt, metrics);
-  Define({"mpi_wait_propagating", "Propagating waits", "Waits that make others wait", 0,
-          [](const PathLosses& losses) { return losses.propagating; }},
-         std::nullopt, metrics);
-  Define({"critical_path", "Critical path", "Time on the critical path", 0,
-          [](const PathLosses& losses) { return losses.critical; }},
-         std::nullopt, metrics);
+  add("delay", "farscale_exit_skew", "Exit skew",
+      "Waits for ranks that left the call later, as far as nothing since explains them", &L::ExitSkew);
+  add("", "mpi_wait_indirect", "Indirect waits", "Waits for ranks that had waited themselves", &L::indirect);
+  add("", "mpi_wait_propagating", "Propagating waits", "Waits that make others wait", &L::propagating);
+  add("", "critical_path", "Critical path", "Time on the critical path", &L::critical);
   return metrics;
 }
 
@@ -239,7 +195,7 @@ void WriteValues(const Metric& metric, const CallTree& tree, const Diagnosis& di
     for (const RankLosses& rank : diagnosis.ranks) {
       const PathLosses* losses = rank.Find(path);
       const double value = losses == nullptr ? 0 : metric.value(*losses);
-      if (metric.is_count) {
+      if (metric.IsCount()) {
         AppendRaw(static_cast<std::uint64_t>(value), data);
       } else {
         AppendRaw(value, data);
@@ -259,10 +215,10 @@ void AddMetric(const std::vector<Metric>& metrics, std::size_t metric, std::stri
   xml += fmt::format(
       "<metric id=\"{}\" type=\"EXCLUSIVE\">\n<disp_name>{}</disp_name>\n<uniq_name>{}</uniq_name>\n"
       "<dtype>{}</dtype>\n<uom>{}</uom>\n<url></url>\n<descr>{}</descr>\n",
-      metric, EscapeXml(of.name), of.id, of.is_count ? "UINT64" : "DOUBLE", of.is_count ? "occ" : "sec",
+      metric, EscapeXml(of.name), of.id, of.IsCount() ? "UINT64" : "DOUBLE", of.IsCount() ? "occ" : "sec",
       EscapeXml(of.description));
   for (std::size_t child = 0; child < metrics.size(); ++child) {
-    if (child != metric && metrics[child].parent == metric) AddMetric(metrics, child, xml);
+    if (metrics[child].parent == of.id) AddMetric(metrics, child, xml);
   }
   xml += "</metric>\n";
 }
@@ -305,7 +261,7 @@ std::string Anchor(const Trace& trace, const CallTree& tree, const std::vector<M
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n";
   xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", EscapeXml(Generator()));
   for (std::size_t metric = 0; metric < metrics.size(); ++metric) {
-    if (metrics[metric].parent == metric) AddMetric(metrics, metric, xml);
+    if (metrics[metric].parent.empty()) AddMetric(metrics, metric, xml);
   }
   xml += "</metrics>\n<program>\n";
   std::vector<std::string> names(tree.regions.size());

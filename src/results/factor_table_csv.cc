@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -47,108 +48,11 @@ constexpr std::array kLoadColumns = {
     LoadColumn{"loadNoise", &LoadDistribution::noise, 0},
 };
 
-// Columns that are neither factors nor loads.
-enum class Plain {
-  kNone,
-  kSeries,
-  kScaling,
-  kPhase,
-  kGroup,
-  kCores,
-  kRanks,
-  kThreads,
-  kNodes,
-  kRepeat,
-  kRuntime,
-  kIterations
-};
-
-constexpr std::array<std::pair<std::string_view, Plain>, 11> kPlainColumns = {{
-    {"series", Plain::kSeries},
-    {"scaling", Plain::kScaling},
-    {"phase", Plain::kPhase},
-    {"group", Plain::kGroup},
-    {"cores", Plain::kCores},
-    {"ranks", Plain::kRanks},
-    {"threads", Plain::kThreads},
-    {"nodes", Plain::kNodes},
-    {"repeat", Plain::kRepeat},
-    {"runtime", Plain::kRuntime},
-    {"iterations", Plain::kIterations},
-}};
-
+// A column, and what reads a field of it that is not empty into a row.
 struct Column {
   std::string name;
-  Plain plain = Plain::kNone;
-  std::optional<Factor> factor;
-  bool is_error = false;  // the factor's, or the run time's when there is no factor
-  const LoadColumn* load = nullptr;
+  std::function<void(const std::string& text, FactorRow& row)> read;
 };
-
-Column ColumnOf(const std::string& name) {
-  const auto load = std::ranges::find(kLoadColumns, name, &LoadColumn::name);
-  if (load != kLoadColumns.end()) return {name, Plain::kNone, std::nullopt, false, &*load};
-  const auto plain = std::ranges::find(kPlainColumns, name, &std::pair<std::string_view, Plain>::first);
-  if (plain != kPlainColumns.end()) return {name, plain->second, std::nullopt};
-  if (!name.ends_with(kErrorEnding)) return {name, Plain::kNone, FactorById(name)};
-  return {name, Plain::kNone, FactorById(std::string_view(name).substr(0, name.size() - kErrorEnding.size())), true};
-}
-
-std::vector<std::string> KnownColumns() {
-  std::vector<std::string> known;
-  for (const auto& [name, plain] : kPlainColumns) known.emplace_back(name);
-  for (const std::string& id : FactorIds()) known.push_back(id);
-  for (const LoadColumn& load : kLoadColumns) known.emplace_back(load.name);
-  return known;
-}
-
-std::vector<std::string> ErrorColumns() {
-  std::vector<std::string> errors = {"runtime" + std::string(kErrorEnding)};
-  for (const std::string& id : FactorIds()) errors.push_back(id + std::string(kErrorEnding));
-  return errors;
-}
-
-std::vector<Column> ReadHeader(const std::vector<std::string>& fields, const std::string& where) {
-  std::vector<Column> columns;
-  std::set<std::string> seen;
-  const std::vector<std::string> plain = KnownColumns(), errors = ErrorColumns();
-  std::vector<std::string> known = plain;
-  known.insert(known.end(), errors.begin(), errors.end());
-  for (const std::string& field : fields) {
-    const std::string name(Trim(field));
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      std::string advice = DidYouMean(name, known);
-      if (name.find(';') != std::string::npos) advice = "separate the columns by commas";
-      if (advice.empty()) {
-        advice = fmt::format("known columns: {}, and standard errors such as loadBalance{}", Join(plain, ", "),
-                             kErrorEnding);
-      }
-      throw Error(ErrorKind::kInput, where, "unknown column '" + name + "'", advice);
-    }
-    if (!seen.insert(name).second) throw Error(ErrorKind::kInput, where, "column '" + name + "' occurs twice");
-    columns.push_back(ColumnOf(name));
-  }
-  if (seen.count("cores") == 0) {
-    throw Error(ErrorKind::kInput, where, "the column 'cores' is missing",
-                "a factor table is a CSV file with a header line");
-  }
-  const auto is_measured = [](const Column& column) {
-    return !column.is_error && (column.factor || column.plain == Plain::kRuntime);
-  };
-  if (std::ranges::none_of(columns, is_measured)) {
-    throw Error(ErrorKind::kInput, where, "there is no column with a factor or run times",
-                "name one 'runtime', or after the id of a factor, such as loadBalance");
-  }
-  return columns;
-}
-
-// True if a line has numbers where the names of columns should be.
-bool IsWithoutHeader(const std::vector<std::string>& fields) {
-  return std::ranges::all_of(fields, [](const std::string& field) {
-    double value = 0;
-    return ParseNumber(std::string(Trim(field)), value);
-  });
-}
 
 [[noreturn]] void BadValue(const CsvReader& reader, const std::string& column, const std::string& value,
                            const std::string& expected) {
@@ -165,103 +69,149 @@ std::int64_t ReadWhole(const CsvReader& reader, const std::string& column, const
   return value;
 }
 
-double ReadNumber(const CsvReader& reader, const std::string& column, const std::string& text, bool may_be_zero) {
+double ReadNumber(const CsvReader& reader, const std::string& column, const std::string& text,
+                  bool may_be_zero = false) {
   double value = 0;
   const bool is_one = ParseNumber(text, value) && (value > 0 || (may_be_zero && value == 0)) && value <= 1e300;
   if (!is_one) BadValue(reader, column, text, may_be_zero ? "a number of 0 or more" : "a positive number");
   return value;
 }
 
-void ReadLoad(const CsvReader& reader, const LoadColumn& column, const std::string& text, FactorRow& row) {
+double ReadLoad(const CsvReader& reader, const LoadColumn& column, const std::string& text) {
   double value = 0;
   if (!ParseNumber(text, value) || value < column.smallest || !(std::fabs(value) <= 1e300)) {
     BadValue(reader, std::string(column.name), text,
              column.smallest == kAny ? "a number" : fmt::format("a number of {} or more", column.smallest));
   }
-  if (!row.loads) row.loads.emplace();
-  (*row.loads).*column.value = value;
+  return value;
 }
 
-double ReadPositive(const CsvReader& reader, const std::string& column, const std::string& text) {
-  return ReadNumber(reader, column, text, false);
-}
-
-double ReadFactor(const CsvReader& reader, const Column& column, const std::string& text) {
-  const double value = ReadPositive(reader, column.name, text);
-  if (Describe(*column.factor).AtMostOne() && value > LargestGiven(*column.factor)) {
+double ReadFactor(const CsvReader& reader, const FactorType& type, const std::string& text) {
+  const double value = ReadNumber(reader, std::string(type.id), text);
+  if (type.AtMostOne() && value > LargestGiven(type.factor)) {
     throw Error(ErrorKind::kInput, reader.Where(),
-                fmt::format("{} is {}, but it is a share between 0 and 1", column.name, text), kShareAdvice);
+                fmt::format("{} is {}, but it is a share between 0 and 1", type.id, text), kShareAdvice);
   }
   return value;
 }
 
-// The columns of a line about its run; the rest is known to the row.
-struct RunFields {
-  std::optional<std::int64_t> ranks;
-  std::optional<Scaling> scaling;
-  bool has_repeat = false;
-};
-
-void ReadPlain(const CsvReader& reader, const Column& column, const std::string& text, FactorRow& row, RunFields& run) {
-  const auto whole = [&](std::int64_t smallest) { return ReadWhole(reader, column.name, text, smallest); };
-  switch (column.plain) {
-    case Plain::kScaling:
-      run.scaling = ScalingByName(text);
-      if (!run.scaling) BadValue(reader, column.name, text, "strong or weak");
-      break;
-    case Plain::kCores: row.cores = whole(1); break;
-    case Plain::kRanks: run.ranks = whole(1); break;
-    case Plain::kThreads: row.threads = whole(1); break;
-    case Plain::kNodes: row.nodes = whole(1); break;
-    case Plain::kRepeat:
-      row.repeat = whole(0);
-      run.has_repeat = true;
-      break;
-    case Plain::kRuntime: row.runtime = ReadPositive(reader, column.name, text); break;
-    case Plain::kIterations: row.iterations = ReadPositive(reader, column.name, text); break;
-    default: break;
+// All columns that tables may have, standard errors last. `scaling`: that of the row at hand.
+std::vector<Column> KnownColumns(const CsvReader& reader, std::optional<Scaling>& scaling) {
+  std::vector<Column> columns;
+  const auto add_whole = [&](const std::string& name, auto member, std::int64_t smallest) {
+    columns.push_back({name, [=, &reader](const std::string& text, FactorRow& row) {
+                         row.*member = ReadWhole(reader, name, text, smallest);
+                       }});
+  };
+  const auto add_number = [&](const std::string& name, auto member, bool may_be_zero) {
+    columns.push_back({name, [=, &reader](const std::string& text, FactorRow& row) {
+                         row.*member = ReadNumber(reader, name, text, may_be_zero);
+                       }});
+  };
+  columns.push_back({"series", [](const std::string& text, FactorRow& row) { row.series = ToUtf8(text); }});
+  columns.push_back({"scaling", [&](const std::string& text, FactorRow&) {
+                       scaling = ScalingByName(text);
+                       if (!scaling) BadValue(reader, "scaling", text, "strong or weak");
+                     }});
+  columns.push_back({"phase", [](const std::string& text, FactorRow& row) { row.phase.name = ToUtf8(text); }});
+  columns.push_back({"group", [&reader](const std::string& text, FactorRow& row) {
+                       row.phase.group = ToUtf8(text);
+                       CheckGroupName(reader.Where(), row.phase.group);
+                     }});
+  add_whole("cores", &FactorRow::cores, 1);
+  add_whole("ranks", &FactorRow::ranks, 1);
+  add_whole("threads", &FactorRow::threads, 1);
+  add_whole("nodes", &FactorRow::nodes, 1);
+  add_whole("repeat", &FactorRow::repeat, 0);
+  add_number("runtime", &FactorRow::runtime, false);
+  add_number("iterations", &FactorRow::iterations, false);
+  for (const FactorType& type : AllFactors()) {
+    columns.push_back({std::string(type.id), [&](const std::string& text, FactorRow& row) {
+                         row.values[type.factor] = ReadFactor(reader, type, text);
+                       }});
   }
+  for (const LoadColumn& load : kLoadColumns) {
+    columns.push_back({std::string(load.name), [&](const std::string& text, FactorRow& row) {
+                         const double value = ReadLoad(reader, load, text);
+                         if (!row.loads) row.loads.emplace();
+                         (*row.loads).*load.value = value;
+                       }});
+  }
+  add_number("runtime" + std::string(kErrorEnding), &FactorRow::runtime_error, true);
+  for (const FactorType& type : AllFactors()) {
+    const std::string name = std::string(type.id) + std::string(kErrorEnding);
+    columns.push_back({name, [=, &reader, &type](const std::string& text, FactorRow& row) {
+                         row.standard_errors[type.factor] = ReadNumber(reader, name, text, true);
+                       }});
+  }
+  return columns;
 }
 
-void ReadField(const CsvReader& reader, const Column& column, const std::string& text, FactorRow& row, RunFields& run) {
-  if (column.plain == Plain::kSeries) row.series = ToUtf8(text);
-  if (column.plain == Plain::kPhase) row.phase.name = ToUtf8(text);
-  if (column.plain == Plain::kGroup) {
-    row.phase.group = ToUtf8(text);
-    if (!text.empty()) CheckGroupName(reader.Where(), row.phase.group);
+std::vector<Column> ReadHeader(const std::vector<std::string>& fields, const std::string& where,
+                               const std::vector<Column>& known) {
+  std::vector<Column> columns;
+  std::vector<std::string> names;
+  for (const Column& column : known) names.push_back(column.name);
+  for (const std::string& field : fields) {
+    const std::string name(Trim(field));
+    const auto found = std::ranges::find(known, name, &Column::name);
+    if (found == known.end()) {
+      std::string advice = DidYouMean(name, names);
+      if (name.find(';') != std::string::npos) advice = "separate the columns by commas";
+      if (advice.empty()) {
+        std::erase_if(names, [](const std::string& one) { return one.ends_with(kErrorEnding); });
+        advice = fmt::format("known columns: {}, and standard errors such as loadBalance{}", Join(names, ", "),
+                             kErrorEnding);
+      }
+      throw Error(ErrorKind::kInput, where, "unknown column '" + name + "'", advice);
+    }
+    if (std::ranges::find(columns, name, &Column::name) != columns.end()) {
+      throw Error(ErrorKind::kInput, where, "column '" + name + "' occurs twice");
+    }
+    columns.push_back(*found);
   }
-  if (text.empty()) return;
-  if (column.is_error) {
-    (column.factor ? row.standard_errors[*column.factor] : row.runtime_error) =
-        ReadNumber(reader, column.name, text, true);
-  } else if (column.load != nullptr) {
-    ReadLoad(reader, *column.load, text, row);
-  } else if (column.factor) {
-    row.values[*column.factor] = ReadFactor(reader, column, text);
-  } else {
-    ReadPlain(reader, column, text, row, run);
+  if (std::ranges::find(columns, "cores", &Column::name) == columns.end()) {
+    throw Error(ErrorKind::kInput, where, "the column 'cores' is missing",
+                "a factor table is a CSV file with a header line");
   }
+  const auto is_measured = [](const Column& column) { return column.name == "runtime" || FactorById(column.name); };
+  if (std::ranges::none_of(columns, is_measured)) {
+    throw Error(ErrorKind::kInput, where, "there is no column with a factor or run times",
+                "name one 'runtime', or after the id of a factor, such as loadBalance");
+  }
+  return columns;
+}
+
+// True if a line has numbers where the names of columns should be.
+bool IsWithoutHeader(const std::vector<std::string>& fields) {
+  return std::ranges::all_of(fields, [](const std::string& field) {
+    double value = 0;
+    return ParseNumber(std::string(Trim(field)), value);
+  });
 }
 
 std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
   return row.loads ? (*row.loads).*column.value : std::nullopt;
 }
 
-RunFields ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
-                  FactorRow& row) {
+constexpr std::int64_t kNoRepeat = -1;  // of a row that does not say it
+
+void ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
+             FactorRow& row) {
   if (fields.size() != columns.size()) {
     throw Error(ErrorKind::kInput, reader.Where(),
                 fmt::format("the line has {} fields, the header {}", fields.size(), columns.size()));
   }
-  RunFields run;
-  for (std::size_t i = 0; i < fields.size(); ++i) ReadField(reader, columns[i], fields[i], row, run);
+  row.repeat = kNoRepeat;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!fields[i].empty()) columns[i].read(fields[i], row);
+  }
   if (row.cores == 0) throw Error(ErrorKind::kInput, reader.Where(), "the number of cores is missing");
-  row.ranks = run.ranks.value_or(std::max<std::int64_t>(1, row.cores / row.threads));
+  if (row.ranks == 0) row.ranks = std::max<std::int64_t>(1, row.cores / row.threads);
   if (row.nodes.value_or(1) > row.cores) {
     throw Error(ErrorKind::kInput, reader.Where(),
                 fmt::format("{} cores cannot lie on {} nodes", row.cores, *row.nodes));
   }
-  return run;
 }
 
 using ScalingOfSeries = std::map<std::string, Scaling>;  // from the column `scaling`
@@ -302,7 +252,7 @@ void ApplyScaling(const ScalingOfSeries& known, FactorTable& table) {
 class Repeats {
  public:
   // Gives the row the next repeat unless it has one; false where that is taken.
-  bool Take(bool has_repeat, FactorRow& row) {
+  bool Take(FactorRow& row) {
     const bool is_same =
         last_ != nullptr && cores_ == row.cores && key_.phase == row.phase && key_.series == row.series;
     if (!is_same) {  // else as often in files with many
@@ -311,7 +261,7 @@ class Repeats {
       last_ = &taken_[{key_, cores_}];
     }
     auto& [next, others] = *last_;
-    if (!has_repeat) row.repeat = next;
+    if (row.repeat == kNoRepeat) row.repeat = next;
     if (row.repeat < next || !others.insert(row.repeat).second) return false;
     for (; others.erase(next) > 0; ++next) {
     }
@@ -418,18 +368,21 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   CsvReader reader(text, file);
   std::vector<Column> columns;
   Repeats taken;
-  ScalingOfSeries scaling;
+  std::optional<Scaling> scaling;
+  ScalingOfSeries of_series;
   std::vector<std::size_t> lines;  // line of each row
   for (std::vector<std::string> fields; reader.Next(fields);) {
     if (columns.empty()) {
       const bool is_plain = IsWithoutHeader(fields) && fields.size() == 2;
-      columns = ReadHeader(is_plain ? std::vector<std::string>{"cores", "runtime"} : fields, reader.Where());
+      columns = ReadHeader(is_plain ? std::vector<std::string>{"cores", "runtime"} : fields, reader.Where(),
+                           KnownColumns(reader, scaling));
       if (!is_plain) continue;
     }
     FactorRow& row = table.rows.emplace_back();  // read in its place: rows are large
-    const RunFields run = ReadRow(reader, columns, fields, row);
-    AddScaling(reader, row, run.scaling, scaling);
-    if (!taken.Take(run.has_repeat, row)) {
+    scaling.reset();
+    ReadRow(reader, columns, fields, row);
+    AddScaling(reader, row, scaling, of_series);
+    if (!taken.Take(row)) {
       throw Error(ErrorKind::kInput, reader.Where(),
                   fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
                   "give every run of a core count its own repeat");
@@ -441,7 +394,7 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   const bool has_groups = std::ranges::find(columns, "group", &Column::name) != columns.end();
   if (!has_groups) FindGroupsInOldTexts(table);
   for (std::size_t i = 0; i < table.rows.size(); ++i) CheckRanks(reader, lines[i], table.rows[i]);
-  ApplyScaling(scaling, table);
+  ApplyScaling(of_series, table);
   return table;
 }
 

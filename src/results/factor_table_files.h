@@ -33,11 +33,11 @@ nlohmann::ordered_json FactorTableSchema();
 inline constexpr const char* kMeasuredRunFormat = "farscale-measured-run";
 inline constexpr int kMeasuredRunVersion = 1;
 
-// A file of one run, to be read with others.
-struct RunFile {
-  std::string text;
-  std::string file;  // its name, for messages
-};
+// A file of a run: its name, for messages or within a folder, and its text.
+using NamedText = std::pair<std::string, std::string>;
+
+// Rows of one series, phase and core count are repeats in their order.
+void NumberRepeats(FactorTable& table);
 
 // One row for the whole run of each file, phase "whole", and one for every region that all ranks have started. Runs of
 // one core count are repeats in the order given; runs of several programs are series. Their scaling is detected from
@@ -45,7 +45,7 @@ struct RunFile {
 // called like the whole run is phase "region whole". Throws an input error naming the file for anything else than a
 // measured run, for numbers that cannot be or contradict each other, for a run of which ranks are missing, and for the
 // same run given twice.
-FactorTable TableOfMeasuredRuns(const std::vector<RunFile>& files);
+FactorTable TableOfMeasuredRuns(const std::vector<NamedText>& files);
 nlohmann::ordered_json MeasuredRunSchema();
 
 // Runs that TALP has measured, the part of DLB that counts time in MPI while programs run, as rows of a factor table
@@ -62,10 +62,7 @@ bool IsTalpJson(const nlohmann::ordered_json& json);
 // as given, rounded to two digits; what cannot be is left out and named among the findings of the table. The table has
 // no scaling yet. Throws an input error naming the file for anything else than TALP's JSON, for versions of it that are
 // not known, for files in which no MPI process ran, and for the same run given twice.
-FactorTable TableOfTalpFiles(const std::vector<RunFile>& files);
-
-// A file of a run, by its name within a folder.
-using NamedText = std::pair<std::string, std::string>;
+FactorTable TableOfTalpFiles(const std::vector<NamedText>& files);
 
 // One JSON a run in the form of DLB 3.5, which all of TALP-Pages read: the phase "whole" as TALP's region Global, other
 // phases as regions of their names. `timestamp` is a date and time as ISO 8601. Series are folders. Rows that TALP has

@@ -1,6 +1,7 @@
 #include "results/factor_table_files.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/diagnostics.h"
 #include "projection/model_settings.h"
@@ -9,8 +10,7 @@
 
 namespace farscale {
 
-template <>
-std::vector<std::pair<Factor, std::string>> NamesOf<Factor>() {
+std::vector<std::pair<Factor, std::string>> NamesOf(Described<Factor>) {
   std::vector<std::pair<Factor, std::string>> names;
   for (const FactorType& type : AllFactors()) names.emplace_back(type.factor, type.id);
   return names;
@@ -63,23 +63,19 @@ Form<OpenBounds> FormOf<OpenBounds>() {
   return form;
 }
 
-template <>
-std::vector<std::pair<Severity, std::string>> NamesOf<Severity>() {
+std::vector<std::pair<Severity, std::string>> NamesOf(Described<Severity>) {
   return {{Severity::kNote, "note"}, {Severity::kWarning, "warning"}};
 }
 
-template <>
-std::vector<std::pair<Scaling, std::string>> NamesOf<Scaling>() {
+std::vector<std::pair<Scaling, std::string>> NamesOf(Described<Scaling>) {
   return {{Scaling::kStrong, "strong"}, {Scaling::kWeak, "weak"}};
 }
 
-template <>
-std::vector<std::pair<Span, std::string>> NamesOf<Span>() {
+std::vector<std::pair<Span, std::string>> NamesOf(Described<Span>) {
   return {{Span::kWhole, ToString(Span::kWhole)}, {Span::kEach, ToString(Span::kEach)}};
 }
 
-template <>
-Fields<Finding> FieldsOf<Finding>() {
+Fields<Finding> FieldsOf(Described<Finding>) {
   return {"factors/finding",
           {
               Property<&Finding::id>("Name of the anomaly, listed in docs/file-formats.md"),
@@ -90,16 +86,14 @@ Fields<Finding> FieldsOf<Finding>() {
           }};
 }
 
-template <>
-Fields<PhaseId> FieldsOf<PhaseId>() {
+Fields<PhaseId> FieldsOf(Described<PhaseId>) {
   return {
       Field("phase", &PhaseId::name, "Empty where the table names no phases"),
       Property<&PhaseId::group>("Group of the ranks of the phase; absent: all ranks").NotEmpty().UnlessDefault(),
   };
 }
 
-template <>
-Fields<UnknownWaits> FieldsOf<UnknownWaits>() {
+Fields<UnknownWaits> FieldsOf(Described<UnknownWaits>) {
   return {"",
           "Calls in which ranks may have waited, but the trace does not say for whom",
           {
@@ -108,16 +102,14 @@ Fields<UnknownWaits> FieldsOf<UnknownWaits>() {
           }};
 }
 
-template <>
-Fields<RelativeErrors> FieldsOf<RelativeErrors>() {
+Fields<RelativeErrors> FieldsOf(Described<RelativeErrors>) {
   using T = RelativeErrors;
   return {
       Properties<&T::elapsed, &T::useful, &T::instructions, &T::ipc, &T::frequency>().AtLeast(0),
   };
 }
 
-template <>
-Fields<ThreadTimes> FieldsOf<ThreadTimes>() {
+Fields<ThreadTimes> FieldsOf(Described<ThreadTimes>) {
   using T = ThreadTimes;
   return {"factors/threadTimes",
           "Of a hybrid run: seconds, summed over all threads of all ranks",
@@ -140,8 +132,7 @@ Fields<ThreadTimes> FieldsOf<ThreadTimes>() {
           }};
 }
 
-template <>
-Fields<DeviceTimes> FieldsOf<DeviceTimes>() {
+Fields<DeviceTimes> FieldsOf(Described<DeviceTimes>) {
   using T = DeviceTimes;
   return {"factors/deviceTimes",
           "Of a run with devices: seconds",
@@ -153,8 +144,7 @@ Fields<DeviceTimes> FieldsOf<DeviceTimes>() {
           }};
 }
 
-template <>
-Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
+Fields<PhaseTotals> FieldsOf(Described<PhaseTotals>) {
   using T = PhaseTotals;
   return Fields<T>{
       "factors/totals",
@@ -195,8 +185,7 @@ Fields<PhaseTotals> FieldsOf<PhaseTotals>() {
       });
 }
 
-template <>
-Fields<LoadDistribution> FieldsOf<LoadDistribution>() {
+Fields<LoadDistribution> FieldsOf(Described<LoadDistribution>) {
   using T = LoadDistribution;
   return {"factors/loads",
           "How useful time is distributed over the ranks, as shares of their mean; any subset",
@@ -214,8 +203,7 @@ Fields<LoadDistribution> FieldsOf<LoadDistribution>() {
           }};
 }
 
-template <>
-Fields<FactorRow> FieldsOf<FactorRow>() {
+Fields<FactorRow> FieldsOf(Described<FactorRow>) {
   using T = FactorRow;
   return Fields<T>{
       "factors/row",
@@ -247,8 +235,7 @@ Fields<FactorRow> FieldsOf<FactorRow>() {
       });
 }
 
-template <>
-Fields<FactorTable> FieldsOf<FactorTable>() {
+Fields<FactorTable> FieldsOf(Described<FactorTable>) {
   using T = FactorTable;
   return Fields<T>{"factors",
                    {
@@ -269,6 +256,11 @@ Fields<FactorTable> FieldsOf<FactorTable>() {
       });
 }
 
+void NumberRepeats(FactorTable& table) {
+  std::map<std::pair<PhaseKey, std::int64_t>, std::int64_t> repeats;
+  for (FactorRow& row : table.rows) row.repeat = repeats[{row.Key(), row.cores}]++;
+}
+
 std::string WriteFactorJson(const FactorTable& table) { return JsonOf(table).dump(2) + "\n"; }
 
 FactorTable ReadFactorJson(const std::string& text, const std::string& file) {
@@ -279,9 +271,7 @@ FactorTable ReadFactorJson(const std::string& text, const std::string& file) {
 }
 
 void CheckChecksum(const OrderedJson& json, const std::string& file, std::vector<Finding>& findings) {
-  if (FitsChecksum(json)) return;
-  const Anomaly& changed = anomaly::kFileChanged;
-  MergeFindings({{std::string(changed.id), changed.severity, std::string(changed.sentence), 1, 0, file}}, findings);
+  if (!FitsChecksum(json)) MergeFindings({AsFinding(anomaly::kFileChanged, file)}, findings);
 }
 
 OrderedJson FactorTableSchema() { return SchemaOf<FactorTable>("Factor table of farscale"); }

@@ -4,14 +4,12 @@
 
 namespace farscale {
 
-template <>
-std::vector<std::pair<GrowthSource, std::string>> NamesOf<GrowthSource>() {
+std::vector<std::pair<GrowthSource, std::string>> NamesOf(Described<GrowthSource>) {
   return {
       {GrowthSource::kMeasured, "measured"}, {GrowthSource::kReplayed, "replayed"}, {GrowthSource::kGrown, "grown"}};
 }
 
-template <>
-Fields<GrowthRecordRow> FieldsOf<GrowthRecordRow>() {
+Fields<GrowthRecordRow> FieldsOf(Described<GrowthRecordRow>) {
   using T = GrowthRecordRow;
   const auto is_grown = [](const T& row) { return row.source == GrowthSource::kGrown; };
   return {"growth/row",
@@ -32,16 +30,7 @@ Fields<GrowthRecordRow> FieldsOf<GrowthRecordRow>() {
           }};
 }
 
-template <>
-Fields<RuleRecord> FieldsOf<RuleRecord>() {
-  using T = RuleRecord;
-  return {"growth/rule",
-          "A rule, and the share of the messages of the largest run that follow it",
-          {Property<&T::rule>(), Property<&T::share>().AtLeast(0).AtMost(1)}};
-}
-
-template <>
-Fields<RankClassRecord> FieldsOf<RankClassRecord>() {
+Fields<RankClassRecord> FieldsOf(Described<RankClassRecord>) {
   using T = RankClassRecord;
   return {"growth/class",
           "Ranks of equal place in the grid",
@@ -52,31 +41,37 @@ Fields<RankClassRecord> FieldsOf<RankClassRecord>() {
           }};
 }
 
-template <>
-Fields<CopiedRanksRecord> FieldsOf<CopiedRanksRecord>() {
-  using T = CopiedRanksRecord;
-  return {"growth/copied",
-          "Statistical growth, where rules do not suffice: grown ranks are copies of those of the largest run",
-          {
-              Property<&T::reason>("What the rules lack"),
-              Property<&T::ranks>("Of the largest run").AtLeast(1),
-              Property<&T::fewest_partners>("That a rank sends messages to").AtLeast(0),
-              Properties<&T::median_partners, &T::most_partners>().AtLeast(0),
-              Property<&T::messages>("Sent by a rank in an iteration, mean over ranks").AtLeast(0),
-          }};
+Fields<StatisticalGrowth> FieldsOf(Described<StatisticalGrowth>) {
+  using T = StatisticalGrowth;
+  using P = PartnerCounts;
+  return {
+      "growth/copied",
+      "Statistical growth, where rules do not suffice: grown ranks are copies of those of the largest run",
+      {
+          Property<&T::reason>("What the rules lack"),
+          Embed(&T::partners,
+                Fields<P>{Property<&P::ranks>("Of the largest run").AtLeast(1),
+                          Field("fewestPartners", &P::fewest, "That a rank sends messages to").AtLeast(0),
+                          Field("medianPartners", &P::median).AtLeast(0), Field("mostPartners", &P::most).AtLeast(0),
+                          Property<&P::messages>("Sent by a rank in an iteration, mean over ranks").AtLeast(0)}),
+      }};
 }
 
-template <>
-Fields<LearnedRecord> FieldsOf<LearnedRecord>() {
+Fields<LearnedRecord> FieldsOf(Described<LearnedRecord>) {
   using T = LearnedRecord;
+  using Rule = RuleShares::value_type;
+  const auto rules = ListOf<Rule>(
+      FormOfFields(Fields<Rule>{"growth/rule",
+                                "A rule, and the share of the messages of the largest run that follow it",
+                                {Field("rule", &Rule::first), Field("share", &Rule::second).AtLeast(0).AtMost(1)}}));
   return {
       "growth/learned",
       "How a phase was understood",
       {
           Property<&T::explained>("Share of the messages that follow rules").AtLeast(0).AtMost(1),
           Property<&T::confirmed>("Share of those whose rules hold on other ranks or runs, too").AtLeast(0).AtMost(1),
-          Property<&T::partners>("To whom messages go, the most frequent first"),
-          Property<&T::sizes>("How their bytes follow the ranks, the most frequent first"),
+          Property<&T::partners>(rules, "To whom messages go, the most frequent first"),
+          Property<&T::sizes>(rules, "How their bytes follow the ranks, the most frequent first"),
           Property<&T::classes>(),
           Property<&T::computation>("How the computation of a rank follows the ranks"),
           Property<&T::spread>("How ranks of a class differ in all iterations: standard deviation of the logarithm")
@@ -90,8 +85,7 @@ Fields<LearnedRecord> FieldsOf<LearnedRecord>() {
       }};
 }
 
-template <>
-Fields<GrowthRecord> FieldsOf<GrowthRecord>() {
+Fields<GrowthRecord> FieldsOf(Described<GrowthRecord>) {
   using T = GrowthRecord;
   return {"growth/phase",
           {
@@ -103,8 +97,7 @@ Fields<GrowthRecord> FieldsOf<GrowthRecord>() {
           }};
 }
 
-template <>
-Fields<GrowthFile> FieldsOf<GrowthFile>() {
+Fields<GrowthFile> FieldsOf(Described<GrowthFile>) {
   using T = GrowthFile;
   return Fields<T>{
       "growth",

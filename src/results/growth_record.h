@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "factors/factor.h"
+#include "growth/phase_growth.h"
 
 namespace farscale {
 
@@ -30,11 +31,6 @@ struct GrowthRecordRow {
   std::size_t iterations = 0, replayed = 0;  // grown runs only
 };
 
-struct RuleRecord {
-  std::string rule;
-  double share = 0;  // relative to all messages that rules explain
-};
-
 // Ranks of equal place in the grid, in the largest run.
 struct RankClassRecord {
   std::string place;
@@ -42,25 +38,18 @@ struct RankClassRecord {
   double computation = 0;  // seconds of an iteration, mean over ranks
 };
 
-// A phase that no rules explain: its grown ranks are copies of those of the largest run.
-struct CopiedRanksRecord {
-  std::string reason;                                                  // why it is not grown by rules
-  std::int64_t ranks = 0;                                              // in the largest run
-  double fewest_partners = 0, median_partners = 0, most_partners = 0;  // to whom one of them sends messages
-  double messages = 0;                                                 // that it sends in an iteration, in the mean
-};
-
 // The rules learned for a phase, and how far they hold.
 struct LearnedRecord {
-  double explained = 0;              // share of the messages that follow rules
-  double confirmed = 0;              // share of those whose rules hold for more than what they were read from
-  std::vector<RuleRecord> partners;  // to whom messages go
-  std::vector<RuleRecord> sizes;     // laws of their bytes
+  double explained = 0;  // share of the messages that follow rules
+  double confirmed = 0;  // share of those whose rules hold for more than what they were read from
+  RuleShares partners;   // to whom messages go
+  RuleShares sizes;      // laws of their bytes
   std::vector<RankClassRecord> classes;
   std::string computation;  // the law of a rank's computation
   double spread = 0;        // between ranks of a class, standard deviation of the logarithm
   double noise = 0;         // between iterations, likewise
-  std::optional<CopiedRanksRecord> copied = std::nullopt;  // nothing where rules suffice
+  // Where rules do not suffice: grown ranks are copies of those of the largest run.
+  std::optional<StatisticalGrowth> copied = std::nullopt;
   std::vector<std::int64_t> runs_alone;  // ranks of runs whose ranks are in no class with ranks of others
 };
 

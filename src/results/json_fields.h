@@ -10,33 +10,9 @@
 
 #include "base/diagnostics.h"
 #include "base/fields.h"
-#include "imbalance/waits/losses.h"
+#include "results/results.h"
 
 namespace farscale {
-
-class FactorValues;
-enum class Factor;
-enum class Reliability;
-struct BacktestRow;
-struct Cause;
-struct DeviceTimes;
-struct FactorTable;
-struct IntervalBounds;
-struct IterationRecord;
-struct KeyResults;
-struct LatencyGain;
-struct LossProjection;
-struct LossRecord;
-struct OpenBounds;
-struct PhaseId;
-struct PhaseMarks;
-struct PhaseProjection;
-struct ProjectedValue;
-struct Results;
-struct RunPicture;
-struct SplitsOfCores;
-struct ThreadTimes;
-struct UnknownWaits;
 
 inline constexpr double kLargestCoreCount = 1e12;  // chosen: far above any machine, and charts up to there still end
 
@@ -52,8 +28,7 @@ std::vector<std::pair<T, std::string>> FirstNames(std::size_t count, NameOf name
 void CheckChecksum(const OrderedJson& json, const std::string& file, std::vector<Finding>& findings);
 
 // Parts of several formats.
-template <>
-std::vector<std::pair<Factor, std::string>> NamesOf<Factor>();  // their ids
+std::vector<std::pair<Factor, std::string>> NamesOf(Described<Factor>);  // their ids
 template <>
 Form<FactorValues> FormOf<FactorValues>();  // keys are ids
 Form<FactorValues> ValuesOfFactors(const std::vector<std::string>& ids);
@@ -61,54 +36,33 @@ template <>
 Form<IntervalBounds> FormOf<IntervalBounds>();  // [low, high]
 template <>
 Form<OpenBounds> FormOf<OpenBounds>();  // [low, high or null]
-template <>
-std::vector<std::pair<Severity, std::string>> NamesOf<Severity>();
-template <>
-Fields<Finding> FieldsOf<Finding>();
-template <>
-Fields<PhaseId> FieldsOf<PhaseId>();  // `phase` and, for a group of its ranks, `group`
-template <>
-Fields<UnknownWaits> FieldsOf<UnknownWaits>();
-template <>
-Fields<ThreadTimes> FieldsOf<ThreadTimes>();
-template <>
-Fields<DeviceTimes> FieldsOf<DeviceTimes>();
+std::vector<std::pair<Severity, std::string>> NamesOf(Described<Severity>);
+Fields<Finding> FieldsOf(Described<Finding>);
+Fields<PhaseId> FieldsOf(Described<PhaseId>);  // `phase` and, for a group of its ranks, `group`
+Fields<UnknownWaits> FieldsOf(Described<UnknownWaits>);
+Fields<ThreadTimes> FieldsOf(Described<ThreadTimes>);
+Fields<DeviceTimes> FieldsOf(Described<DeviceTimes>);
 
 // Files and their larger parts.
-template <>
-Fields<FactorTable> FieldsOf<FactorTable>();
-template <>
-std::vector<std::pair<Reliability, std::string>> NamesOf<Reliability>();
-template <>
-Fields<ProjectedValue> FieldsOf<ProjectedValue>();
-template <>
-Fields<KeyResults> FieldsOf<KeyResults>();
-template <>
-Fields<PhaseProjection> FieldsOf<PhaseProjection>();
-template <>
-Fields<SplitsOfCores> FieldsOf<SplitsOfCores>();
-template <>
-Fields<BacktestRow> FieldsOf<BacktestRow>();
-template <>
-Fields<LossRecord> FieldsOf<LossRecord>();
-template <>
-Fields<LossProjection> FieldsOf<LossProjection>();
+Fields<FactorTable> FieldsOf(Described<FactorTable>);
+std::vector<std::pair<Reliability, std::string>> NamesOf(Described<Reliability>);
+Fields<ProjectedValue> FieldsOf(Described<ProjectedValue>);
+Fields<KeyResults> FieldsOf(Described<KeyResults>);
+Fields<PhaseProjection> FieldsOf(Described<PhaseProjection>);
+Fields<SplitsOfCores> FieldsOf(Described<SplitsOfCores>);
+Fields<BacktestRow> FieldsOf(Described<BacktestRow>);
+Fields<LossRecord> FieldsOf(Described<LossRecord>);
+Fields<LossProjection> FieldsOf(Described<LossProjection>);
 template <>
 Form<RunPicture> FormOf<RunPicture>();
-template <>
-Fields<IterationRecord> FieldsOf<IterationRecord>();
-template <>
-Fields<PhaseMarks> FieldsOf<PhaseMarks>();
-template <>
-Fields<Results> FieldsOf<Results>();
+Fields<IterationRecord> FieldsOf(Described<IterationRecord>);
+Fields<PhaseMarks> FieldsOf(Described<PhaseMarks>);
+Fields<Results> FieldsOf(Described<Results>);
 
 // Causes of losses.
-template <>
-Fields<Cause> FieldsOf<Cause>();
-template <>
-Fields<LatencyGain> FieldsOf<LatencyGain>();
-template <>
-Fields<DeviceCalls> FieldsOf<DeviceCalls>();
+Fields<Cause> FieldsOf(Described<Cause>);
+Fields<LatencyGain> FieldsOf(Described<LatencyGain>);
+Fields<DeviceCalls> FieldsOf(Described<DeviceCalls>);
 
 // The JSON form of a raster of losses: a list of rows.
 using RasterRows = std::vector<std::vector<double>>;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "imbalance/loss_remedy.h"
-#include "projection/loss_projection.h"
 #include "results/cause_text.h"
 #include "results/results_json.h"
 
@@ -77,32 +76,21 @@ void SetThreads(LossRecord& losses, const ThreadsByRank& threads, const JsonPlac
   if (losses.locations.size() != losses.run_ranks || !is_known) at.Fail("are not the threads of the phase");
 }
 
-// A file of `farscale imbalance`.
-struct LossesFile {
-  std::vector<LossRecord> phases;
-  std::vector<LossProjection> projections;
-  std::vector<Finding> findings;
-};
-
 }  // namespace
 
-template <>
-std::vector<std::pair<ShapeOverRanks, std::string>> NamesOf<ShapeOverRanks>() {
+std::vector<std::pair<ShapeOverRanks, std::string>> NamesOf(Described<ShapeOverRanks>) {
   return FirstNames<ShapeOverRanks>(kShapesOverRanks, [](ShapeOverRanks shape) { return NameOf(shape).id; });
 }
 
-template <>
-std::vector<std::pair<ShapeOverTime, std::string>> NamesOf<ShapeOverTime>() {
+std::vector<std::pair<ShapeOverTime, std::string>> NamesOf(Described<ShapeOverTime>) {
   return FirstNames<ShapeOverTime>(kShapesOverTime, [](ShapeOverTime shape) { return NameOf(shape).id; });
 }
 
-template <>
-std::vector<std::pair<GridSource, std::string>> NamesOf<GridSource>() {
+std::vector<std::pair<GridSource, std::string>> NamesOf(Described<GridSource>) {
   return FirstNames<GridSource>(std::size(kGridSources), [](GridSource source) { return ToString(source); });
 }
 
-template <>
-std::vector<std::pair<DelayRules, std::string>> NamesOf<DelayRules>() {
+std::vector<std::pair<DelayRules, std::string>> NamesOf(Described<DelayRules>) {
   return FirstNames<DelayRules>(3, [](DelayRules rules) { return ToString(rules); });
 }
 
@@ -169,8 +157,7 @@ Fields<LoadShape> ShapeFields(std::function<std::string(const JsonPlace&)> remed
 
 }  // namespace
 
-template <>
-Fields<HeavyIterations> FieldsOf<HeavyIterations>() {
+Fields<HeavyIterations> FieldsOf(Described<HeavyIterations>) {
   using T = HeavyIterations;
   return {"losses/heavyIterations",
           {
@@ -181,8 +168,7 @@ Fields<HeavyIterations> FieldsOf<HeavyIterations>() {
           }};
 }
 
-template <>
-Fields<ProcessGrid> FieldsOf<ProcessGrid>() {
+Fields<ProcessGrid> FieldsOf(Described<ProcessGrid>) {
   using T = ProcessGrid;
   return Fields<T>{"losses/grid",
                    "On which the ranks are laid out, the last dimension changing fastest",
@@ -202,8 +188,7 @@ Fields<ProcessGrid> FieldsOf<ProcessGrid>() {
       });
 }
 
-template <>
-Fields<GroupLoad> FieldsOf<GroupLoad>() {
+Fields<GroupLoad> FieldsOf(Described<GroupLoad>) {
   using T = GroupLoad;
   return {"losses/group",
           {
@@ -212,8 +197,7 @@ Fields<GroupLoad> FieldsOf<GroupLoad>() {
           }};
 }
 
-template <>
-Fields<PathRecord> FieldsOf<PathRecord>() {
+Fields<PathRecord> FieldsOf(Described<PathRecord>) {
   using T = PathRecord;
   using L = PathLosses;
   const auto raster = Via<LossRaster, RasterRows>(RowsOf, RasterOf);
@@ -286,16 +270,14 @@ Fields<PathRecord> FieldsOf<PathRecord>() {
       });
 }
 
-template <>
-Fields<PathFactorLoss> FieldsOf<PathFactorLoss>() {
+Fields<PathFactorLoss> FieldsOf(Described<PathFactorLoss>) {
   using T = PathFactorLoss;
   return {
       Properties<&T::path, &T::load_balance, &T::serialization>(),
   };
 }
 
-template <>
-Fields<LossRecord> FieldsOf<LossRecord>() {
+Fields<LossRecord> FieldsOf(Described<LossRecord>) {
   using T = LossRecord;
   const auto is_known = [](const T& losses) { return !losses.unknown_waits; };
   const auto shape = OptionalOf<LoadShape>(
@@ -389,24 +371,33 @@ Fields<LossRecord> FieldsOf<LossRecord>() {
         "longTerm", "unattributed", "notCharged", "atEnd", "indirect", "propagating", "wrongOrder", "callPaths"]}})");
 }
 
-template <>
-Fields<LossesFile> FieldsOf<LossesFile>() {
-  using T = LossesFile;
+namespace {
+
+// A file of `farscale imbalance`.
+Fields<Results> LossesFile() {
+  using T = Results;
   return Fields<T>{"losses",
                    {
-                       Property<&T::phases>("Phase by phase, runs rising"),
-                       Property<&T::projections>(),
-                       Field("diagnostics", &T::findings, "Warnings about the runs").OrMissing(),
+                       Field("phases", &T::losses, "Phase by phase, runs rising"),
+                       Field("projections", &T::loss_projections),
+                       Embed(&T::table,
+                             Fields<FactorTable>{
+                                 Field("diagnostics", &FactorTable::findings, "Warnings about the runs").OrMissing()}),
                    }}
       .File("farscale-losses", 1, 1, "record of losses");
 }
 
+}  // namespace
+
 std::string WriteLossesJson(const std::vector<LossRecord>& records, const std::vector<LossProjection>& projections,
                             const std::vector<Finding>& warnings) {
-  return JsonOf(LossesFile{records, projections, warnings}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) +
-         "\n";
+  Results results;
+  results.losses = records;
+  results.loss_projections = projections;
+  results.table.findings = warnings;
+  return JsonOf(results, LossesFile()).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-OrderedJson LossesSchema() { return SchemaOf<LossesFile>("Where time is lost, written by farscale imbalance"); }
+OrderedJson LossesSchema() { return SchemaOf(LossesFile(), "Where time is lost, written by farscale imbalance"); }
 
 }  // namespace farscale

@@ -21,21 +21,8 @@ namespace {
 constexpr const char* kWholeRun = "whole run";
 constexpr const char* kPhaseOfWhole = "whole";  // its name where it comes from a trace
 
-// The table so far, and what is known of its runs.
-struct MeasuredTable {
-  FactorTable table;
-  std::set<std::string> jobs;
-  std::map<std::tuple<std::string, PhaseId, std::int64_t>, std::int64_t> repeats;
-};
-
-void AddFinding(FactorTable& table, const std::string& id, const std::string& sentence, const std::string& example,
-                Severity severity = Severity::kWarning) {
-  for (Finding& finding : table.findings) {
-    if (finding.id != id) continue;
-    ++finding.count;
-    return;
-  }
-  table.findings.push_back({id, severity, sentence, 1, 0, example});
+void AddWarning(FactorTable& table, const std::string& id, const std::string& sentence, const std::string& example) {
+  MergeFindings({{id, Severity::kWarning, sentence, 1, 0, example}}, table.findings);
 }
 
 // Chosen: far above any machine, and products of two such counts still are whole numbers.
@@ -73,12 +60,6 @@ struct RegionInFile {
   std::optional<std::vector<double>> off_by_rank;
 };
 
-struct WarningInFile {
-  std::string id;
-  Severity severity = Severity::kNote;
-  std::string sentence;
-};
-
 struct RunInFile {
   std::string job, program, mpi, started, clock, ending;
   std::vector<std::string> command;
@@ -89,7 +70,7 @@ struct RunInFile {
   std::vector<std::int64_t> missing_ranks;
   std::vector<NodeInFile> nodes;
   std::vector<RegionInFile> regions;
-  std::vector<WarningInFile> warnings;
+  std::vector<Finding> warnings;
 };
 
 bool Agree(double a, double b) { return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b)); }
@@ -135,13 +116,11 @@ void CheckRun(const RunInFile& run, const JsonPlace& at) {
 
 }  // namespace
 
-template <>
-Fields<NodeInFile> FieldsOf<NodeInFile>() {
+Fields<NodeInFile> FieldsOf(Described<NodeInFile>) {
   return {Property<&NodeInFile::name>(), Property<&NodeInFile::ranks>().AtLeast(0)};
 }
 
-template <>
-Fields<DeviceInFile> FieldsOf<DeviceInFile>() {
+Fields<DeviceInFile> FieldsOf(Described<DeviceInFile>) {
   using T = DeviceInFile;
   return {"measured-run/device",
           {
@@ -154,8 +133,7 @@ Fields<DeviceInFile> FieldsOf<DeviceInFile>() {
           }};
 }
 
-template <>
-Fields<RegionInFile> FieldsOf<RegionInFile>() {
+Fields<RegionInFile> FieldsOf(Described<RegionInFile>) {
   using T = RegionInFile;
   const auto factors =
       ValuesOfFactors({"parallelEfficiency", "mpiParallelEfficiency", "loadBalance", "loadBalanceIn", "loadBalanceOut",
@@ -212,15 +190,9 @@ Fields<RegionInFile> FieldsOf<RegionInFile>() {
       .After([](T& region, const JsonPlace& at) { CheckTimes(region, at); });
 }
 
-template <>
-Fields<WarningInFile> FieldsOf<WarningInFile>() {
-  using T = WarningInFile;
-  return {Properties<&T::id, &T::severity, &T::sentence>()};
-}
-
-template <>
-Fields<RunInFile> FieldsOf<RunInFile>() {
+Fields<RunInFile> FieldsOf(Described<RunInFile>) {
   using T = RunInFile;
+  const Fields<Finding> warnings{Properties<&Finding::id, &Finding::severity, &Finding::sentence>()};
   return Fields<T>{
       "measured-run",
       {
@@ -242,7 +214,7 @@ Fields<RunInFile> FieldsOf<RunInFile>() {
           Property<&T::not_finalized>("Ranks that did not come to MPI_Finalize").AtLeast(0),
           Property<&T::missing_ranks>("Ranks without any data").AtLeast(0).OrMissing(),
           Properties<&T::nodes, &T::regions>().LeastItems(1),
-          Field("diagnostics", &T::warnings).Later(),
+          Field("diagnostics", &T::warnings, ListOf<Finding>(FormOfFields(warnings))).Later(),
       }}
       .File(kMeasuredRunFormat, kMeasuredRunVersion, kMeasuredRunVersion, "measured run")
       .WithChecksum()
@@ -259,16 +231,15 @@ std::string PhaseName(const std::string& region) {
   return rest == kPhaseOfWhole || rest == kWholeRun ? std::string(kBefore) + region : region;
 }
 
-void AddRegion(const RunInFile& run, const RegionInFile& region, const std::string& file, MeasuredTable& measured) {
+void AddRegion(const RunInFile& run, const RegionInFile& region, const std::string& file, FactorTable& table) {
   const bool is_whole = &region == &run.regions.front();
-  FactorTable& table = measured.table;
   const std::string where = fmt::format("{} of {}", region.name, file);
   if (region.ranks != run.ranks) {
-    AddFinding(table, "regionOnSomeRanks", "regions that some ranks alone have started are left out", where);
+    AddWarning(table, "regionOnSomeRanks", "regions that some ranks alone have started are left out", where);
     return;
   }
   if (!region.factors[Factor::kParallelEfficiency]) {
-    AddFinding(table, "nothingUseful", "regions in which no rank computes are left out", where);
+    AddWarning(table, "nothingUseful", "regions in which no rank computes are left out", where);
     return;
   }
   FactorRow row;
@@ -287,7 +258,6 @@ void AddRegion(const RunInFile& run, const RegionInFile& region, const std::stri
   const bool is_even = region.fewest_starts == region.most_starts;
   if (!is_whole && is_even && region.most_starts > 0) row.iterations = static_cast<double>(region.most_starts);
   row.span = is_whole || region.span == "whole" ? Span::kWhole : Span::kEach;
-  row.repeat = measured.repeats[{row.series, row.phase, row.cores}]++;
   table.rows.push_back(std::move(row));
 }
 
@@ -301,41 +271,36 @@ constexpr std::string_view kSeenOtherwise[] = {"aborted", "mpiError",     "ended
                                                "lost",    "ranksMissing", "nothingUseful", "regionOnSomeRanks"};
 
 void AddWarnings(const RunInFile& run, const std::string& file, FactorTable& table) {
-  for (const WarningInFile& warning : run.warnings) {
-    std::string sentence = warning.sentence, example = file;
+  for (Finding warning : run.warnings) {
+    warning.count = 1;
+    warning.example = file;
     bool is_kept = warning.severity == Severity::kWarning &&
                    std::ranges::find(kSeenOtherwise, warning.id) == std::end(kSeenOtherwise);
     for (const auto& [known, of_several] : kWarnings) {
       if (warning.id != known) continue;
-      example += ": " + sentence;
-      sentence = of_several;
+      warning.example += ": " + warning.sentence;
+      warning.sentence = of_several;
       is_kept = true;
     }
-    if (is_kept) AddFinding(table, warning.id, sentence, example, warning.severity);
+    if (is_kept) MergeFindings({warning}, table.findings);
   }
 }
 
-void AddFile(const RunFile& file, MeasuredTable& measured) {
-  const OrderedJson json = fields_internal::ParseJson(file.text, file.file);
+// Returns the job of the run.
+std::string AddFile(const std::string& file, const std::string& text, FactorTable& table) {
+  const OrderedJson json = fields_internal::ParseJson(text, file);
   if (!json.is_object() || json.value("format", "") != kMeasuredRunFormat) {
-    throw Error(ErrorKind::kInput, file.file, "is not a measured run",
+    throw Error(ErrorKind::kInput, file, "is not a measured run",
                 "several files at once must all be results of farscale measure");
   }
-  const auto run = FromJson<RunInFile>(json, file.file);
-  CheckChecksum(json, file.file, measured.table.findings);
-  if (!measured.jobs.insert(run.job).second) {
-    throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
-  }
+  const auto run = FromJson<RunInFile>(json, file);
+  CheckChecksum(json, file, table.findings);
   if (run.ending != "finalized") {
-    AddFinding(measured.table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file.file);
+    AddWarning(table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file);
   }
-  AddWarnings(run, file.file, measured.table);
-  for (const RegionInFile& region : run.regions) AddRegion(run, region, file.file, measured);
-}
-
-void AddGuess(FactorTable& table, const std::string& detail) {
-  const Anomaly& guessed = anomaly::kScalingGuessed;
-  table.findings.push_back({std::string(guessed.id), guessed.severity, std::string(guessed.sentence), 1, 0, detail});
+  AddWarnings(run, file, table);
+  for (const RegionInFile& region : run.regions) AddRegion(run, region, file, table);
+  return run.job;
 }
 
 // Where no two runs with as many threads differ in processes. Useful time that stays while threads are added is that of
@@ -351,15 +316,16 @@ void GuessScalingOverThreads(const RowPointers& rows, FactorTable& table) {
   if (may_be_strong && growth <= std::sqrt(cores)) {
     table.scaling = Scaling::kStrong;
     table.scaling_source = "useful time";
-    AddGuess(table, fmt::format("useful time grows {:.3g} times from {} to {} threads: strong scaling; --scaling says "
-                                "otherwise",
-                                growth, first.threads, last.threads));
+    table.findings.push_back(
+        AsFinding(anomaly::kScalingGuessed,
+                  fmt::format("useful time grows {:.3g} times from {} to {} threads: strong scaling; --scaling says "
+                              "otherwise",
+                              growth, first.threads, last.threads)));
     return;
   }
-  const Anomaly& unknown = anomaly::kScalingUnknown;
-  table.findings.push_back({std::string(unknown.id), unknown.severity, std::string(unknown.sentence), 1, 0,
-                            fmt::format("{:.3g} times from {} × {} to {} × {}, processes × threads", growth,
-                                        first.ranks, first.threads, last.ranks, last.threads)});
+  table.findings.push_back(
+      AsFinding(anomaly::kScalingUnknown, fmt::format("{:.3g} times from {} × {} to {} × {}, processes × threads",
+                                                      growth, first.ranks, first.threads, last.ranks, last.threads)));
 }
 
 // Among runs with as many threads a process, work that hardly grows with the processes is strong scaling, work that
@@ -374,20 +340,25 @@ void GuessScaling(FactorTable& table) {
   if (!growth || !growth->work) return GuessScalingOverThreads(rows, table);
   table.scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
   table.scaling_source = "useful time";
-  AddGuess(table,
-           fmt::format("useful time grows {:.3g} times from {} to {} cores: {} scaling; --scaling says otherwise",
-                       *growth->work, growth->first, growth->last, ToString(*table.scaling)));
+  table.findings.push_back(
+      AsFinding(anomaly::kScalingGuessed,
+                fmt::format("useful time grows {:.3g} times from {} to {} cores: {} scaling; --scaling says otherwise",
+                            *growth->work, growth->first, growth->last, ToString(*table.scaling))));
 }
 
 }  // namespace
 
-FactorTable TableOfMeasuredRuns(const std::vector<RunFile>& files) {
-  MeasuredTable measured;
-  for (const RunFile& file : files) AddFile(file, measured);
-  FactorTable& table = measured.table;
-  if (table.rows.empty()) {
-    throw Error(ErrorKind::kInput, files.front().file, "no rank computed anything, so there are no factors");
+FactorTable TableOfMeasuredRuns(const std::vector<NamedText>& files) {
+  FactorTable table;
+  std::set<std::string> jobs;
+  for (const auto& [file, text] : files) {
+    if (jobs.insert(AddFile(file, text, table)).second) continue;
+    throw Error(ErrorKind::kInput, file, "the same run is given twice");
   }
+  if (table.rows.empty()) {
+    throw Error(ErrorKind::kInput, files.front().first, "no rank computed anything, so there are no factors");
+  }
+  NumberRepeats(table);
   const bool one_program = std::all_of(table.rows.begin(), table.rows.end(),
                                        [&](const FactorRow& row) { return row.series == table.rows.front().series; });
   GuessScaling(table);
@@ -396,7 +367,7 @@ FactorTable TableOfMeasuredRuns(const std::vector<RunFile>& files) {
   }
   std::stable_sort(table.rows.begin(), table.rows.end(),
                    [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; });
-  return std::move(measured.table);
+  return table;
 }
 
 OrderedJson MeasuredRunSchema() { return SchemaOf<RunInFile>("Run measured by farscale without a trace"); }

@@ -35,10 +35,10 @@ std::string RunOf(const std::string& job, const std::string& program, int ranks,
 // Useful time is 2 · 4 · 0.9 = 7.2 and 8 · 1.2 · 0.8 = 7.68: strong scaling.
 TEST(MeasuredRuns, AreAFactorTable) {
   const FactorTable table = TableOfMeasuredRuns(
-      {{RunOf("b", "app", 8, RegionText("whole run", 8, 1, 1.2, 0.8) + "," + RegionText("step", 8, 10, 1, 0.7)),
-        "8.json"},
-       {RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9) + "," + RegionText("step", 2, 10, 3, 0.8)),
-        "2.json"}});
+      {{"8.json",
+        RunOf("b", "app", 8, RegionText("whole run", 8, 1, 1.2, 0.8) + "," + RegionText("step", 8, 10, 1, 0.7))},
+       {"2.json",
+        RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9) + "," + RegionText("step", 2, 10, 3, 0.8))}});
   ASSERT_EQ(table.rows.size(), 4U);
   EXPECT_EQ(table.rows[0].cores, 2);
   EXPECT_EQ(table.rows[0].phase, "whole");
@@ -64,7 +64,7 @@ std::string HybridRun(const std::string& times, const std::string& efficiency) {
 }
 
 // A run of n × m whose useful time is as given: MPI and OpenMP take a fifth of all CPUs each.
-RunFile RunWithThreads(int ranks, int threads, double useful) {
+NamedText RunWithThreads(int ranks, int threads, double useful) {
   const int cpus = ranks * threads;
   const double elapsed = useful / 0.64 / cpus, average = 0.8 * elapsed, all = cpus * elapsed;
   const std::string region = fmt::format(
@@ -75,7 +75,7 @@ RunFile RunWithThreads(int ranks, int threads, double useful) {
           "factors": {{"parallelEfficiency": 0.64, "mpiParallelEfficiency": 0.8, "loadBalance": 1,
                        "communicationEfficiency": 0.8, "ompParallelEfficiency": 0.8}}}})",
       ranks, elapsed, average, average, average * ranks, cpus, useful, 0.2 * all, 0.16 * all);
-  return {RunOf(fmt::format("{}x{}", ranks, threads), "app", ranks, region), fmt::format("{}x{}.json", ranks, threads)};
+  return {fmt::format("{}x{}.json", ranks, threads), RunOf(fmt::format("{}x{}", ranks, threads), "app", ranks, region)};
 }
 
 // Of processes with as many threads work shows the scaling, whatever threads do: doubled from 1 to 2 processes it is
@@ -109,7 +109,7 @@ TEST(MeasuredRuns, ScalingOverThreadsAlone) {
 TEST(MeasuredRuns, SayWhatThreadsDo) {
   const std::string times = R"({"cpus": 6, "useful": 41, "mpi": 14, "mpiIdle": 28, "ompImbalance": 13,
                                 "ompScheduling": 4, "ompSerialization": 20})";
-  FactorTable table = TableOfMeasuredRuns({{HybridRun(times, "0.341666666667"), "6.json"}});
+  FactorTable table = TableOfMeasuredRuns({{"6.json", HybridRun(times, "0.341666666667")}});
   ASSERT_EQ(table.rows.size(), 1U);
   EXPECT_EQ(table.rows[0].threads, 3);
   EXPECT_EQ(table.rows[0].cores, 6);
@@ -119,14 +119,14 @@ TEST(MeasuredRuns, SayWhatThreadsDo) {
   const auto error = [](const std::string& what) { return ThrowsMessage<Error>(HasSubstr(what)); };
   EXPECT_THAT(
       [&] {
-        TableOfMeasuredRuns({{HybridRun(times, "0.65"), "6.json"}});
+        TableOfMeasuredRuns({{"6.json", HybridRun(times, "0.65")}});
       },
       error("parallelEfficiency and threadTimes contradict each other"));
   std::string other = times;
   other.replace(other.find("41"), 2, "42");
   EXPECT_THAT(
       [&] {
-        TableOfMeasuredRuns({{HybridRun(other, "0.35"), "6.json"}});
+        TableOfMeasuredRuns({{"6.json", HybridRun(other, "0.35")}});
       },
       error("threadTimes and usefulAverage contradict each other"));
 }
@@ -134,15 +134,15 @@ TEST(MeasuredRuns, SayWhatThreadsDo) {
 // 2 · 1 · 0.9 = 1.8 and 8 · 1.2 · 0.8 = 7.68.
 TEST(MeasuredRuns, WhoseWorkGrowsScaleWeakly) {
   const FactorTable table =
-      TableOfMeasuredRuns({{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 1, 0.9)), "2.json"},
-                           {RunOf("b", "app", 8, RegionText("whole run", 8, 1, 1.2, 0.8)), "8.json"}});
+      TableOfMeasuredRuns({{"2.json", RunOf("a", "app", 2, RegionText("whole run", 2, 1, 1, 0.9))},
+                           {"8.json", RunOf("b", "app", 8, RegionText("whole run", 8, 1, 1.2, 0.8))}});
   EXPECT_EQ(table.scaling, Scaling::kWeak);
 }
 
 TEST(MeasuredRuns, OfOneCountAreRepeatsAndOfSeveralProgramsSeries) {
   const std::string whole = RegionText("whole run", 2, 1, 4, 0.9);
   const FactorTable table = TableOfMeasuredRuns(
-      {{RunOf("a", "app", 2, whole), "1"}, {RunOf("b", "app", 2, whole), "2"}, {RunOf("c", "other", 2, whole), "3"}});
+      {{"1", RunOf("a", "app", 2, whole)}, {"2", RunOf("b", "app", 2, whole)}, {"3", RunOf("c", "other", 2, whole)}});
   ASSERT_EQ(table.rows.size(), 3U);
   EXPECT_EQ(table.rows[1].repeat, 1);
   EXPECT_EQ(table.rows[2].series, "other");
@@ -152,7 +152,7 @@ TEST(MeasuredRuns, OfOneCountAreRepeatsAndOfSeveralProgramsSeries) {
 
 TEST(MeasuredRuns, LeaveOutRegionsOfSomeRanks) {
   const FactorTable table = TableOfMeasuredRuns(
-      {{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9) + "," + RegionText("output", 1, 1, 4, 0.9)), "1"}});
+      {{"1", RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9) + "," + RegionText("output", 1, 1, 4, 0.9))}});
   EXPECT_EQ(table.rows.size(), 1U);
   EXPECT_EQ(table.findings.at(0).id, "regionOnSomeRanks");
 }
@@ -163,7 +163,7 @@ TEST(MeasuredRuns, KeepRegionsThatAreCalledLikeTheWholeApart) {
   for (const char* name : {"whole", "whole run", "region whole", "region of whole"}) {
     regions += "," + RegionText(name, 2, 1, 1, 0.5);
   }
-  const FactorTable table = TableOfMeasuredRuns({{RunOf("a", "app", 2, regions), "1"}});
+  const FactorTable table = TableOfMeasuredRuns({{"1", RunOf("a", "app", 2, regions)}});
   ASSERT_EQ(table.rows.size(), 5U);
   EXPECT_EQ(table.rows[0].phase, "whole");
   EXPECT_EQ(table.rows[1].phase, "region whole");
@@ -180,8 +180,8 @@ TEST(MeasuredRuns, KeepTheirWarnings) {
   const std::string more = ", \"diagnostics\": [" + remark("preempted", "warning") + "," +
                            remark("noCounters", "note") + "," + remark("ofTheFuture", "warning") + "]";
   const FactorTable table =
-      TableOfMeasuredRuns({{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), more), "1"},
-                           {RunOf("b", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), more), "2"}});
+      TableOfMeasuredRuns({{"1", RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), more)},
+                           {"2", RunOf("b", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), more)}});
   ASSERT_EQ(table.findings.size(), 2U);
   EXPECT_EQ(table.findings[0].id, "preempted");
   EXPECT_EQ(table.findings[0].count, 2U);
@@ -224,7 +224,7 @@ TEST(MeasuredRuns, WithImpossibleNumbersAreRefused) {
     text.replace(text.find(from), std::string(from).size(), to);
     EXPECT_THAT(
         [&] {
-          TableOfMeasuredRuns({{text, "f"}});
+          TableOfMeasuredRuns({{"f", text}});
         },
         ThrowsMessage<Error>(HasSubstr(std::string("f: ") + words)));
   }
@@ -234,24 +234,24 @@ TEST(MeasuredRuns, AreRefusedWhereTheyDoNotFit) {
   const std::string run = RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9));
   EXPECT_THAT(
       [&] {
-        TableOfMeasuredRuns({{run, "1"}, {run, "2"}});
+        TableOfMeasuredRuns({{"1", run}, {"2", run}});
       },
       ThrowsMessage<Error>(HasSubstr("2: the same run is given twice")));
   EXPECT_THAT(
       [] {
-        TableOfMeasuredRuns({{"{\"format\": \"farscale-factors\"}", "f"}});
+        TableOfMeasuredRuns({{"f", "{\"format\": \"farscale-factors\"}"}});
       },
       ThrowsMessage<Error>(HasSubstr("f: is not a measured run")));
-  EXPECT_THAT([] { TableOfMeasuredRuns({{"{", "f"}}); }, ThrowsMessage<Error>(HasSubstr("f: is not valid JSON")));
+  EXPECT_THAT([] { TableOfMeasuredRuns({{"f", "{"}}); }, ThrowsMessage<Error>(HasSubstr("f: is not valid JSON")));
   EXPECT_THAT(
       [] {
         TableOfMeasuredRuns(
-            {{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]"), "f"}});
+            {{"f", RunOf("a", "app", 2, RegionText("whole run", 2, 1, 4, 0.9), ", \"missingRanks\": [1]")}});
       },
       ThrowsMessage<Error>(HasSubstr("has no data of 1 of its 2 ranks")));
   EXPECT_THAT(
       [] {
-        TableOfMeasuredRuns({{RunOf("a", "app", 2, RegionText("whole run", 2, 1, 0, 0.9)), "f"}});
+        TableOfMeasuredRuns({{"f", RunOf("a", "app", 2, RegionText("whole run", 2, 1, 0, 0.9))}});
       },
       ThrowsMessage<Error>(HasSubstr("regions[0] has factors, but elapsed is 0")));
 }

@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "projection/backtest.h"
-#include "projection/loss_projection.h"
-#include "projection/thread_split.h"
 #include "results/csv_text.h"
 #include "results/json_fields.h"
 
 namespace farscale {
 
-template <>
-Fields<BacktestRow> FieldsOf<BacktestRow>() {
+Fields<BacktestRow> FieldsOf(Described<BacktestRow>) {
   using T = BacktestRow;
   return {"backtest/row",
           "A factor of one hidden run, as measured and as predicted from the smaller runs",
@@ -28,18 +24,7 @@ Fields<BacktestRow> FieldsOf<BacktestRow>() {
           }};
 }
 
-namespace {
-
-struct BacktestFile {
-  std::vector<BacktestRow> rows;
-  std::vector<ErrorsAtRatio> summary;
-  std::optional<BacktestComparison> comparison;
-};
-
-}  // namespace
-
-template <>
-Fields<IntervalRecord> FieldsOf<IntervalRecord>() {
+Fields<IntervalRecord> FieldsOf(Described<IntervalRecord>) {
   using T = IntervalRecord;
   return {"backtest/intervalRecord",
           {
@@ -52,8 +37,7 @@ Fields<IntervalRecord> FieldsOf<IntervalRecord>() {
           }};
 }
 
-template <>
-Fields<PredictionErrors> FieldsOf<PredictionErrors>() {
+Fields<PredictionErrors> FieldsOf(Described<PredictionErrors>) {
   using T = PredictionErrors;
   return {"backtest/errors",
           {
@@ -65,8 +49,7 @@ Fields<PredictionErrors> FieldsOf<PredictionErrors>() {
           }};
 }
 
-template <>
-Fields<ErrorsAtRatio> FieldsOf<ErrorsAtRatio>() {
+Fields<ErrorsAtRatio> FieldsOf(Described<ErrorsAtRatio>) {
   using T = ErrorsAtRatio;
   return {"backtest/errorsAtRatio",
           {
@@ -76,8 +59,7 @@ Fields<ErrorsAtRatio> FieldsOf<ErrorsAtRatio>() {
           }};
 }
 
-template <>
-Fields<BacktestComparison> FieldsOf<BacktestComparison>() {
+Fields<BacktestComparison> FieldsOf(Described<BacktestComparison>) {
   using T = BacktestComparison;
   return {
       Property<&T::against>("The one model that every factor has, as given"),
@@ -86,42 +68,36 @@ Fields<BacktestComparison> FieldsOf<BacktestComparison>() {
   };
 }
 
-template <>
-Fields<BacktestFile> FieldsOf<BacktestFile>() {
-  using T = BacktestFile;
+namespace {
+
+Fields<Results> BacktestFile(const std::optional<BacktestComparison>& comparison) {
+  using T = Results;
   return Fields<T>{"backtest",
                    {
-                       Properties<&T::rows, &T::summary, &T::comparison>(),
+                       Field("rows", &T::backtest),
+                       Computed<T>("summary", [](const T& results) { return ErrorsByRatio(results.backtest); }),
+                       Computed<T>("comparison", [comparison](const T&) { return comparison; }),
                    }}
       .File("farscale-backtest", kBacktestVersion, kBacktestVersion, "backtest");
 }
 
-std::string WriteBacktestJson(const std::vector<BacktestRow>& rows,
-                              const std::optional<BacktestComparison>& comparison) {
-  return JsonOf(BacktestFile{rows, ErrorsByRatio(rows), comparison}).dump(2) + "\n";
-}
-
-OrderedJson BacktestSchema() { return SchemaOf<BacktestFile>("Backtest of farscale"); }
-
-namespace {
-
-// A file of `farscale predict --split`.
-struct SplitsFile {
-  std::int64_t cores = 1;
-  std::vector<ThreadSplits> phases;
-  std::vector<Finding> findings;
-};
-
 }  // namespace
 
-template <>
-Fields<SplitValue> FieldsOf<SplitValue>() {
+std::string WriteBacktestJson(const std::vector<BacktestRow>& rows,
+                              const std::optional<BacktestComparison>& comparison) {
+  Results results;
+  results.backtest = rows;
+  return JsonOf(results, BacktestFile(comparison)).dump(2) + "\n";
+}
+
+OrderedJson BacktestSchema() { return SchemaOf(BacktestFile({}), "Backtest of farscale"); }
+
+Fields<SplitValue> FieldsOf(Described<SplitValue>) {
   using T = SplitValue;
   return {"splits/value", {Property<&T::value>().AtLeast(0), Property<&T::interval80>()}};
 }
 
-template <>
-Fields<ThreadSplit> FieldsOf<ThreadSplit>() {
+Fields<ThreadSplit> FieldsOf(Described<ThreadSplit>) {
   using T = ThreadSplit;
   return {"splits/split",
           {
@@ -140,8 +116,7 @@ Fields<ThreadSplit> FieldsOf<ThreadSplit>() {
           }};
 }
 
-template <>
-Fields<ThreadGain> FieldsOf<ThreadGain>() {
+Fields<ThreadGain> FieldsOf(Described<ThreadGain>) {
   using T = ThreadGain;
   return {"splits/gain",
           {
@@ -152,8 +127,7 @@ Fields<ThreadGain> FieldsOf<ThreadGain>() {
           }};
 }
 
-template <>
-Fields<ThreadSplits> FieldsOf<ThreadSplits>() {
+Fields<ThreadSplits> FieldsOf(Described<ThreadSplits>) {
   using T = ThreadSplits;
   return {"splits/phase",
           {
@@ -166,8 +140,7 @@ Fields<ThreadSplits> FieldsOf<ThreadSplits>() {
           }};
 }
 
-template <>
-Fields<SplitsOfCores> FieldsOf<SplitsOfCores>() {
+Fields<SplitsOfCores> FieldsOf(Described<SplitsOfCores>) {
   using T = SplitsOfCores;
   return {"results/splitsOfCores",
           {
@@ -176,24 +149,31 @@ Fields<SplitsOfCores> FieldsOf<SplitsOfCores>() {
           }};
 }
 
-template <>
-Fields<SplitsFile> FieldsOf<SplitsFile>() {
-  using T = SplitsFile;
+namespace {
+
+// A file of `farscale predict --split`.
+Fields<SplitsOfCores> SplitsFile(const std::vector<Finding>& findings) {
+  using T = SplitsOfCores;
   return Fields<T>{"splits",
                    {
                        Property<&T::cores>("That are divided").AtLeast(1),
                        Property<&T::phases>(),
-                       Field("diagnostics", &T::findings, "Anomalies of the table"),
+                       Computed<T>(
+                           "diagnostics", [findings](const T&) { return findings; }, "Anomalies of the table"),
                    }}
       .File("farscale-splits", 1, 1, "splits of cores");
 }
 
+}  // namespace
+
 std::string WriteSplitsJson(std::int64_t cores, const std::vector<ThreadSplits>& phases,
                             const std::vector<Finding>& findings) {
-  return JsonOf(SplitsFile{cores, phases, findings}).dump(2) + "\n";
+  return JsonOf(SplitsOfCores{cores, phases}, SplitsFile(findings)).dump(2) + "\n";
 }
 
-OrderedJson SplitsSchema() { return SchemaOf<SplitsFile>("Splits of cores into processes and threads by farscale"); }
+OrderedJson SplitsSchema() {
+  return SchemaOf(SplitsFile({}), "Splits of cores into processes and threads by farscale");
+}
 
 namespace {
 
@@ -258,13 +238,11 @@ std::string WriteBacktestCsv(const std::vector<BacktestRow>& rows) {
 
 // Projected losses, as part of the JSON of losses [docs/schema/losses.schema.json].
 
-template <>
-std::vector<std::pair<LossMeasure, std::string>> NamesOf<LossMeasure>() {
+std::vector<std::pair<LossMeasure, std::string>> NamesOf(Described<LossMeasure>) {
   return FirstNames<LossMeasure>(kLossMeasures.size(), [](LossMeasure measure) { return ToString(measure); });
 }
 
-template <>
-Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
+Fields<ProjectedLoss> FieldsOf(Described<ProjectedLoss>) {
   using T = ProjectedLoss;
   return Fields<T>{
       Properties<&T::cores, &T::loss>(),
@@ -276,8 +254,7 @@ Fields<ProjectedLoss> FieldsOf<ProjectedLoss>() {
       .Obsolete({"evidence"});
 }
 
-template <>
-Fields<PathLossProjection> FieldsOf<PathLossProjection>() {
+Fields<PathLossProjection> FieldsOf(Described<PathLossProjection>) {
   using T = PathLossProjection;
   const auto point = ListOf<DataPoint>(
       FormOfFields(Fields<DataPoint>{Property<&DataPoint::cores>(), Field("loss", &DataPoint::value)}));
@@ -289,8 +266,7 @@ Fields<PathLossProjection> FieldsOf<PathLossProjection>() {
   };
 }
 
-template <>
-Fields<LossProjection> FieldsOf<LossProjection>() {
+Fields<LossProjection> FieldsOf(Described<LossProjection>) {
   using T = LossProjection;
   return {"losses/projection",
           {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "projection/projection.h"
 #include "results/json_fields.h"
 #include "results/results_json.h"
 
@@ -54,16 +53,9 @@ void SetParametersByName(CandidateModel& candidate, const Dictionary<double>& pa
   }
 }
 
-// A file of `farscale predict`.
-struct ProjectionFile {
-  std::vector<PhaseProjection> phases;
-  std::vector<Finding> findings;
-};
-
 }  // namespace
 
-template <>
-std::vector<std::pair<FitOutcome, std::string>> NamesOf<FitOutcome>() {
+std::vector<std::pair<FitOutcome, std::string>> NamesOf(Described<FitOutcome>) {
   return {{FitOutcome::kConverged, "converged"},
           {FitOutcome::kAtBound, "atBound"},
           {FitOutcome::kTooFewPoints, "tooFewPoints"},
@@ -71,8 +63,7 @@ std::vector<std::pair<FitOutcome, std::string>> NamesOf<FitOutcome>() {
           {FitOutcome::kLeavesRange, "leavesRange"}};
 }
 
-template <>
-std::vector<std::pair<ReliableRange::Reach, std::string>> NamesOf<ReliableRange::Reach>() {
+std::vector<std::pair<ReliableRange::Reach, std::string>> NamesOf(Described<ReliableRange::Reach>) {
   using Reach = ReliableRange::Reach;
   return {{Reach::kUpTo, "upTo"},
           {Reach::kAtLeast, "atLeast"},
@@ -80,13 +71,11 @@ std::vector<std::pair<ReliableRange::Reach, std::string>> NamesOf<ReliableRange:
           {Reach::kMisfit, "misfit"}};
 }
 
-template <>
-std::vector<std::pair<Reliability, std::string>> NamesOf<Reliability>() {
+std::vector<std::pair<Reliability, std::string>> NamesOf(Described<Reliability>) {
   return FirstNames<Reliability>(3, [](Reliability level) { return ToString(level); });
 }
 
-template <>
-Fields<ProjectedValue> FieldsOf<ProjectedValue>() {
+Fields<ProjectedValue> FieldsOf(Described<ProjectedValue>) {
   using T = ProjectedValue;
   return {"projection/value",
           {
@@ -97,8 +86,7 @@ Fields<ProjectedValue> FieldsOf<ProjectedValue>() {
           }};
 }
 
-template <>
-Fields<DataPoint> FieldsOf<DataPoint>() {
+Fields<DataPoint> FieldsOf(Described<DataPoint>) {
   using T = DataPoint;
   return {"projection/point",
           {
@@ -108,8 +96,7 @@ Fields<DataPoint> FieldsOf<DataPoint>() {
           }};
 }
 
-template <>
-Fields<FittedParameter> FieldsOf<FittedParameter>() {
+Fields<FittedParameter> FieldsOf(Described<FittedParameter>) {
   using T = FittedParameter;
   return {"projection/parameter",
           {
@@ -118,8 +105,7 @@ Fields<FittedParameter> FieldsOf<FittedParameter>() {
           }};
 }
 
-template <>
-Fields<FittedModel> FieldsOf<FittedModel>() {
+Fields<FittedModel> FieldsOf(Described<FittedModel>) {
   using T = FittedModel;
   const auto has_weights = [](const T& fit) { return !fit.weights.empty(); };
   return Fields<T>{"projection/fit",
@@ -147,8 +133,7 @@ Fields<FittedModel> FieldsOf<FittedModel>() {
       .Obsolete({"aicc", "betweenRuns", "leftOutError", "rivals"});
 }
 
-template <>
-Fields<CandidateModel> FieldsOf<CandidateModel>() {
+Fields<CandidateModel> FieldsOf(Described<CandidateModel>) {
   using T = CandidateModel;
   return Fields<T>{"projection/rival",
                    {
@@ -164,8 +149,7 @@ Fields<CandidateModel> FieldsOf<CandidateModel>() {
       .Obsolete({"aicc", "leftOutError"});
 }
 
-template <>
-Fields<RunChoice> FieldsOf<RunChoice>() {
+Fields<RunChoice> FieldsOf(Described<RunChoice>) {
   using T = RunChoice;
   return {
       CoreCount(Property<&T::cores>()),
@@ -175,8 +159,7 @@ Fields<RunChoice> FieldsOf<RunChoice>() {
   };
 }
 
-template <>
-Fields<NextRuns> FieldsOf<NextRuns>() {
+Fields<NextRuns> FieldsOf(Described<NextRuns>) {
   using T = NextRuns;
   return {"projection/nextRuns",
           "What to run next to know more at a target",
@@ -188,8 +171,7 @@ Fields<NextRuns> FieldsOf<NextRuns>() {
           }};
 }
 
-template <>
-Fields<PredictorValues> FieldsOf<PredictorValues>() {
+Fields<PredictorValues> FieldsOf(Described<PredictorValues>) {
   using T = PredictorValues;
   return {"projection/predictors",
           {
@@ -216,8 +198,7 @@ Fields<ProjectedValue> TargetFields() {
 
 }  // namespace
 
-template <>
-Fields<FactorProjection> FieldsOf<FactorProjection>() {
+Fields<FactorProjection> FieldsOf(Described<FactorProjection>) {
   using T = FactorProjection;
   const auto is_fitted = [](const T& projection) { return !projection.is_product; };
   return Fields<T>{
@@ -241,13 +222,11 @@ Fields<FactorProjection> FieldsOf<FactorProjection>() {
       .Schema(R"({"if": {"properties": {"isProduct": {"const": false}}}, "then": {"required": ["formula", "fit"]}})");
 }
 
-template <>
-Fields<Dominance> FieldsOf<Dominance>() {
+Fields<Dominance> FieldsOf(Described<Dominance>) {
   return {CoreCount(Field("fromCores", &Dominance::cores)), Property<&Dominance::factor>()};
 }
 
-template <>
-Fields<ReliableRange> FieldsOf<ReliableRange>() {
+Fields<ReliableRange> FieldsOf(Described<ReliableRange>) {
   using T = ReliableRange;
   const auto uncertain_up_to = [](const T&, const JsonPlace& at) {
     return UncertainUpTo(at.Within<PhaseProjection>());
@@ -272,8 +251,7 @@ Fields<ReliableRange> FieldsOf<ReliableRange>() {
           }};
 }
 
-template <>
-Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
+Fields<PhaseProjection> FieldsOf(Described<PhaseProjection>) {
   using T = PhaseProjection;
   const Fields<Dominance> at_target{CoreCount(Property<&Dominance::cores>()), Property<&Dominance::factor>()};
   const auto by_target = Via<T, std::vector<Dominance>>(
@@ -308,22 +286,31 @@ Fields<PhaseProjection> FieldsOf<PhaseProjection>() {
       .Obsolete({"horizon"});
 }
 
-template <>
-Fields<ProjectionFile> FieldsOf<ProjectionFile>() {
-  return Fields<ProjectionFile>{
-      "projection",
-      {
-          Property<&ProjectionFile::phases>(),
-          Field("diagnostics", &ProjectionFile::findings, "Anomalies of the table that is projected").OrMissing(),
-      }}
+namespace {
+
+// A file of `farscale predict`.
+Fields<Results> ProjectionFile() {
+  using T = Results;
+  return Fields<T>{"projection",
+                   {
+                       Field("phases", &T::projections),
+                       Embed(&T::table, Fields<FactorTable>{Field("diagnostics", &FactorTable::findings,
+                                                                  "Anomalies of the table that is projected")
+                                                                .OrMissing()}),
+                   }}
       .File("farscale-projection", kProjectionVersion, kProjectionVersion, "projection");
 }
 
+}  // namespace
+
 std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections, const std::vector<Finding>& findings) {
-  return JsonOf(ProjectionFile{projections, findings}).dump(2) + "\n";
+  Results results;
+  results.projections = projections;
+  results.table.findings = findings;
+  return JsonOf(results, ProjectionFile()).dump(2) + "\n";
 }
 
-OrderedJson ProjectionSchema() { return SchemaOf<ProjectionFile>("Projections of farscale"); }
+OrderedJson ProjectionSchema() { return SchemaOf(ProjectionFile(), "Projections of farscale"); }
 
 // Key results of a projection, as part of its JSON [docs/schema/projection.schema.json].
 
@@ -335,8 +322,7 @@ constexpr const char* kEvidence = "evidence";  // in files of earlier versions
 }  // namespace
 
 // A core count under the key that says how it is meant: {"below": 8}.
-template <>
-Fields<CountBound> FieldsOf<CountBound>() {
+Fields<CountBound> FieldsOf(Described<CountBound>) {
   using T = CountBound;
   const auto field = [](const char* key, T::Kind kind, const char* text) {
     const auto form = Via<T, double>([](const T& bound) { return bound.cores; },
@@ -381,13 +367,11 @@ Fields<CountEstimate> AnswerFields(const char* definition, Factor factor) {
 }  // namespace
 
 // The count is that of the speedup.
-template <>
-Fields<CountEstimate> FieldsOf<CountEstimate>() {
+Fields<CountEstimate> FieldsOf(Described<CountEstimate>) {
   return AnswerFields("projection/countAnswer", Factor::kSpeedup);
 }
 
-template <>
-Fields<LevelCounts> FieldsOf<LevelCounts>() {
+Fields<LevelCounts> FieldsOf(Described<LevelCounts>) {
   using T = LevelCounts;
   const auto of_parallel =
       OptionalOf<CountEstimate>(FormOfFields(AnswerFields("projection/countAnswer", Factor::kParallelEfficiency)));
@@ -401,8 +385,7 @@ Fields<LevelCounts> FieldsOf<LevelCounts>() {
       });
 }
 
-template <>
-Fields<SpeedupPeak> FieldsOf<SpeedupPeak>() {
+Fields<SpeedupPeak> FieldsOf(Described<SpeedupPeak>) {
   using T = SpeedupPeak;
   return Fields<T>{"",
                    "Where speedup is largest; moreThan: it still grows there, at the end of the curve",
@@ -414,8 +397,7 @@ Fields<SpeedupPeak> FieldsOf<SpeedupPeak>() {
       .Obsolete({kEvidence});
 }
 
-template <>
-Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
+Fields<ProjectedTime> FieldsOf(Described<ProjectedTime>) {
   using T = ProjectedTime;
   const auto core_hours = [](const T& time) { return CoreHours(time.cores, time.seconds); };
   const auto level = [](const T& time, const JsonPlace& at) {
@@ -440,8 +422,7 @@ Fields<ProjectedTime> FieldsOf<ProjectedTime>() {
       .Obsolete({kEvidence});
 }
 
-template <>
-Fields<TimeEstimate> FieldsOf<TimeEstimate>() {
+Fields<TimeEstimate> FieldsOf(Described<TimeEstimate>) {
   using T = TimeEstimate;
   return {"",
           "Absent where run times, speedup or the scaling are unknown",
@@ -451,8 +432,7 @@ Fields<TimeEstimate> FieldsOf<TimeEstimate>() {
           }};
 }
 
-template <>
-Fields<PerfectFactor> FieldsOf<PerfectFactor>() {
+Fields<PerfectFactor> FieldsOf(Described<PerfectFactor>) {
   using T = PerfectFactor;
   return {
       Property<&T::factor>(),
@@ -463,8 +443,7 @@ Fields<PerfectFactor> FieldsOf<PerfectFactor>() {
   };
 }
 
-template <>
-Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
+Fields<PerfectAtTarget> FieldsOf(Described<PerfectAtTarget>) {
   using T = PerfectAtTarget;
   const auto level = [](const T& target, const JsonPlace& at) {
     return ReliabilityOf(at.Within<PhaseProjection>(), target.cores);
@@ -477,8 +456,7 @@ Fields<PerfectAtTarget> FieldsOf<PerfectAtTarget>() {
       .Obsolete({kEvidence});
 }
 
-template <>
-Fields<KeyResults> FieldsOf<KeyResults>() {
+Fields<KeyResults> FieldsOf(Described<KeyResults>) {
   using T = KeyResults;
   return {"projection/answers",
           "Key results; absent where nothing is projected",

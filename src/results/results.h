@@ -27,9 +27,6 @@ struct Variant {
   OfferTerms terms = {};  // nothing known where it is no offer
 };
 
-// The purpose of the variants of a study.
-enum class Comparison { kNoise, kWhatIf };
-
 struct Results {
   std::string title;
   std::string description;  // program and case; may be empty
@@ -46,8 +43,8 @@ struct Results {
   // From runs that nobody has made, the largest of every phase that was grown: each holds that phase alone.
   std::vector<RunRecord> grown_runs;
   std::vector<LossRecord> grown_losses;
-  Comparison comparison = Comparison::kNoise;
   std::vector<Variant> variants;
+  bool is_what_if = false;  // variants are other machines; else the same one without noise
 };
 
 // Results of a bare factor table: no runs are known, phases are those of the table.

@@ -15,7 +15,6 @@
 #include "factors/factor_table.h"
 #include "results/factor_table_files.h"
 #include "results/json_fields.h"
-#include "results/results.h"
 
 namespace farscale {
 namespace {
@@ -73,13 +72,7 @@ void FindGroupsInOldTexts(Results& results, const std::string& file) {
 
 }  // namespace
 
-template <>
-std::vector<std::pair<Comparison, std::string>> NamesOf<Comparison>() {
-  return {{Comparison::kNoise, "noise"}, {Comparison::kWhatIf, "what-if"}};
-}
-
-template <>
-Fields<ProblemCase> FieldsOf<ProblemCase>() {
+Fields<ProblemCase> FieldsOf(Described<ProblemCase>) {
   using T = ProblemCase;
   return {"",
           "What is computed, where the study says so",
@@ -125,8 +118,7 @@ Form<RunRecord> FormOf<RunRecord>() {
   return form;
 }
 
-template <>
-Fields<PhaseRecord> FieldsOf<PhaseRecord>() {
+Fields<PhaseRecord> FieldsOf(Described<PhaseRecord>) {
   using T = PhaseRecord;
   return {
       Embed(&T::id, Fields<PhaseId>{Property<&PhaseId::name>(),
@@ -137,8 +129,7 @@ Fields<PhaseRecord> FieldsOf<PhaseRecord>() {
   };
 }
 
-template <>
-Fields<Variant> FieldsOf<Variant>() {
+Fields<Variant> FieldsOf(Described<Variant>) {
   using T = Variant;
   return {"results/variant",
           "The runs of the study on another machine",
@@ -154,11 +145,13 @@ Fields<Variant> FieldsOf<Variant>() {
           }};
 }
 
-template <>
-Fields<Results> FieldsOf<Results>() {
+Fields<Results> FieldsOf(Described<Results>) {
   using T = Results;
   const auto has_losses = [](const T& results) { return !results.losses.empty(); };
   const auto has_variants = [](const T& results) { return !results.variants.empty(); };
+  const auto purpose =
+      Via<bool, std::string>([](bool is_what_if) { return is_what_if ? "what-if" : "noise"; },
+                             [](const std::string& text) { return text == "what-if"; }, OneOf({"noise", "what-if"}));
   return Fields<T>{
       "results",
       {
@@ -184,7 +177,7 @@ Fields<Results> FieldsOf<Results>() {
           Property<&T::grown_losses>("Where time is lost in the grown runs").When([](const T& results) {
             return !results.grown_losses.empty();
           }),
-          Property<&T::comparison>("What the variants are for").When(has_variants),
+          Field("comparison", &T::is_what_if, purpose, "What the variants are for").When(has_variants),
           Property<&T::variants>().When(has_variants),
       }}
       .File("farscale-results", 1, kResultsVersion, "results",
@@ -256,9 +249,9 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
     AddFindingsOfRows(table);
     return table;
   }
-  if (IsTalpJson(json)) return TableOfTalpFiles({{text, file}});
+  if (IsTalpJson(json)) return TableOfTalpFiles({{file, text}});
   if (IsHyperfineJson(json)) return TableOfHyperfine(json, file);
-  if (FormatName(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{text, file}});
+  if (FormatName(json) == kMeasuredRunFormat) return TableOfMeasuredRuns({{file, text}});
   if (FormatName(json) != "farscale-factors") {
     const std::string other = FormatName(json).empty() ? "" : ", its format is " + FormatName(json);
     throw Error(ErrorKind::kInput, file, "is not a factor table of farscale" + other,
@@ -271,11 +264,11 @@ FactorTable ReadTableFromJson(const std::string& text, const std::string& file) 
 }
 
 FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
-  std::vector<RunFile> files;
+  std::vector<NamedText> files;
   std::map<std::string, std::string> first;  // file of each format
   for (const std::string& path : paths) {
-    files.push_back({ReadInput(path), path});
-    first.try_emplace(FormatOfResults(files.back().text, path), path);
+    files.emplace_back(path, ReadInput(path));
+    first.try_emplace(FormatOfResults(files.back().second, path), path);
   }
   const auto talp = first.find(std::string(kTalpFormat)), measured = first.find(kMeasuredRunFormat);
   if (talp != first.end() && measured != first.end()) {
@@ -369,14 +362,13 @@ bool IsHyperfineJson(const Json& json) {
 FactorTable TableOfHyperfine(const Json& json, const std::string& file) {
   FactorTable table;
   table.scaling_source = "file";
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> repeats;
   std::size_t number = 0;
   for (const Json& result : json["results"]) {
     for (FactorRow& row : RowsOfMeasurement(result, fmt::format("{}: results[{}]", file, number++))) {
-      row.repeat = repeats[{row.series, row.cores}]++;
       table.rows.push_back(std::move(row));
     }
   }
+  NumberRepeats(table);
   return table;
 }
 

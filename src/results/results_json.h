@@ -8,18 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostics.h"
+#include "results/results.h"
 
 namespace farscale {
-
-struct FactorTable;
-struct LossProjection;
-struct LossRecord;
-struct Results;
-struct BacktestComparison;
-struct BacktestRow;
-struct PhaseProjection;
-struct ThreadSplits;
 
 inline constexpr int kResultsVersion = 2;
 

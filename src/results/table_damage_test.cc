@@ -254,16 +254,16 @@ std::string MeasuredRun(std::int64_t ranks, Random& random) {
 TEST(TableDamage, NoDigitOfAMeasuredRunChangesSilently) {
   for (std::uint64_t seed = 1; seed <= kTables; ++seed) {
     Random random(seed);
-    std::vector<RunFile> files;
+    std::vector<NamedText> files;
     for (const std::int64_t ranks : {2, 4, 8, 16})
-      files.push_back({MeasuredRun(ranks, random), fmt::format("{}.json", ranks)});
+      files.push_back({fmt::format("{}.json", ranks), MeasuredRun(ranks, random)});
     const auto read = [&](const std::string& text) {
-      std::vector<RunFile> changed = files;
-      changed[seed % 4].text = text;
+      std::vector<NamedText> changed = files;
+      changed[seed % 4].second = text;
       return TableOfMeasuredRuns(changed);
     };
-    EXPECT_EQ(OutcomeOf(read(files[seed % 4].text)).warnings, std::set<std::string>{"scalingGuessed"});
-    const Count count = ChangeDigits(files[seed % 4].text, read, 30, seed);
+    EXPECT_EQ(OutcomeOf(read(files[seed % 4].second)).warnings, std::set<std::string>{"scalingGuessed"});
+    const Count count = ChangeDigits(files[seed % 4].second, read, 30, seed);
     EXPECT_EQ(count.silent, 0) << count.first;
   }
 }

@@ -29,12 +29,6 @@ constexpr int kMajor = 3, kNewestMinor = 8;   // versions of DLB whose JSON is k
 // The places of each anomaly, so that all of them are named.
 using Places = std::map<Anomaly, std::vector<std::string>>;
 
-struct TalpTable {
-  FactorTable table;
-  Places places;
-  std::map<std::tuple<PhaseId, std::int64_t>, std::int64_t> repeats;
-};
-
 // Facts of a file about all of its regions.
 struct Document {
   std::optional<double> cpus, ranks, nodes;
@@ -89,24 +83,24 @@ Document ReadDocument(const Json& json) {
   return document;
 }
 
-void ReadEfficiencies(const Json& json, TalpRegion& region) {
+void ReadEfficiencies(const Json& json, FactorValues& given) {
   const auto either = [&](const char* name, const char* earlier) {
     const auto value = Number(json, name);
     return value ? value : Number(json, earlier);
   };
-  region.given.parallel = Number(json, "parallelEfficiency");
+  given[Factor::kParallelEfficiency] = Number(json, "parallelEfficiency");
   // Before there were hybrid metrics, the whole was that of MPI.
-  region.given.mpi = either("mpiParallelEfficiency", "parallelEfficiency");
-  region.given.communication = either("mpiCommunicationEfficiency", "communicationEfficiency");
-  region.given.balance = either("mpiLoadBalance", "loadBalance");
-  region.given.balance_in = either("mpiLoadBalanceIn", "lbIn");
-  region.given.balance_out = either("mpiLoadBalanceOut", "lbOut");
-  region.given.openmp = Number(json, "ompParallelEfficiency");
-  region.given.offload = Number(json, "deviceOffloadEfficiency");
-  region.given.gpu = Number(json, "gpuParallelEfficiency");
-  region.given.gpu_balance = Number(json, "gpuLoadBalance");
-  region.given.gpu_communication = Number(json, "gpuCommunicationEfficiency");
-  region.given.gpu_orchestration = Number(json, "gpuOrchestrationEfficiency");
+  given[Factor::kMpiParallelEfficiency] = either("mpiParallelEfficiency", "parallelEfficiency");
+  given[Factor::kCommunicationEfficiency] = either("mpiCommunicationEfficiency", "communicationEfficiency");
+  given[Factor::kLoadBalance] = either("mpiLoadBalance", "loadBalance");
+  given[Factor::kLoadBalanceIn] = either("mpiLoadBalanceIn", "lbIn");
+  given[Factor::kLoadBalanceOut] = either("mpiLoadBalanceOut", "lbOut");
+  given[Factor::kOmpParallelEfficiency] = Number(json, "ompParallelEfficiency");
+  given[Factor::kDeviceOffload] = Number(json, "deviceOffloadEfficiency");
+  given[Factor::kDeviceParallelEfficiency] = Number(json, "gpuParallelEfficiency");
+  given[Factor::kDeviceLoadBalance] = Number(json, "gpuLoadBalance");
+  given[Factor::kDeviceCommunication] = Number(json, "gpuCommunicationEfficiency");
+  given[Factor::kDeviceOrchestration] = Number(json, "gpuOrchestrationEfficiency");
 }
 
 void ReadTimes(const Json& json, TalpRegion& region) {
@@ -150,7 +144,7 @@ TalpRegion RegionOf(const std::string& name, const Json& json, const Document& d
     region.measurements = Count(*measured, "numMeasurements", region.where);
   }
   ReadTimes(json, region);
-  ReadEfficiencies(json, region);
+  ReadEfficiencies(json, region.given);
   // A program without MPI is one process, which its threads and devices say.
   if (region.ranks == 0 && (region.HasOpenMp() || region.gpu_calls > 0)) {
     region.ranks = region.all_ranks = 1;
@@ -176,7 +170,7 @@ std::vector<TalpRegion> EarlierRegions(const Json& json, const Document& documen
   for (const Json& one : json.value("popMetrics", Json::array())) {
     TalpRegion& region = named(one.at("name").get<std::string>());
     region.elapsed = Seconds(one, "elapsedTime").value_or(0);
-    ReadEfficiencies(one, region);
+    ReadEfficiencies(one, region.given);
   }
   for (const Json& one : json.value("popRaw", Json::array())) {
     TalpRegion& region = named(one.at("name").get<std::string>());
@@ -224,11 +218,9 @@ std::string NameOfWhole(const std::vector<TalpRegion>& regions) {
   return "";
 }
 
-void AddRow(const TalpRegion& region, bool is_whole, TalpTable& imported) {
-  const auto note = [&](const Anomaly& anomaly, const std::string& place) {
-    imported.places[anomaly].push_back(place);
-  };
-  std::optional<FactorRow> row = RowOf(region, note);
+void AddRow(const TalpRegion& region, bool is_whole, Places& places, FactorTable& table) {
+  std::optional<FactorRow> row =
+      RowOf(region, [&](const Anomaly& anomaly, const std::string& place) { places[anomaly].push_back(place); });
   if (!row) return;
   row->phase = is_whole ? std::string(kWholePhase) : region.name;
   if (!is_whole && region.name == kWholePhase) row->phase = "region whole";
@@ -236,37 +228,37 @@ void AddRow(const TalpRegion& region, bool is_whole, TalpTable& imported) {
   if (!is_whole && region.measurements.value_or(0) % region.ranks == 0) {
     row->iterations = std::max(1.0, static_cast<double>(region.measurements.value_or(0) / region.ranks));
   }
-  row->repeat = imported.repeats[{row->phase, row->cores}]++;
-  imported.table.rows.push_back(std::move(*row));
+  table.rows.push_back(std::move(*row));
 }
 
-void AddFile(const RunFile& file, TalpTable& imported) {
-  const std::size_t rows = imported.table.rows.size();
+void AddFile(const NamedText& run, Places& places, FactorTable& table) {
+  const auto& [file, text] = run;
+  const std::size_t rows = table.rows.size();
   try {
-    const bool may_be = Trim(file.text).starts_with('{');
-    const Json json = may_be ? Json::parse(file.text) : Json();
+    const bool may_be = Trim(text).starts_with('{');
+    const Json json = may_be ? Json::parse(text) : Json();
     if (!IsTalpJson(json)) {
-      throw Error(ErrorKind::kInput, file.file, "is no JSON of TALP", "several files at once must all be of one kind");
+      throw Error(ErrorKind::kInput, file, "is no JSON of TALP", "several files at once must all be of one kind");
     }
-    RequireKnownVersion(json, file.file);
-    if (!FitsChecksum(json)) imported.places[anomaly::kFileChanged].push_back(file.file);
-    const std::vector<TalpRegion> regions = ReadRegions(json, file.file);
+    RequireKnownVersion(json, file);
+    if (!FitsChecksum(json)) places[anomaly::kFileChanged].push_back(file);
+    const std::vector<TalpRegion> regions = ReadRegions(json, file);
     if (regions.empty()) {
-      throw Error(ErrorKind::kInput, file.file, "holds no metrics of regions",
+      throw Error(ErrorKind::kInput, file, "holds no metrics of regions",
                   "let TALP write them: --talp-summary=pop-metrics");
     }
     const std::string whole = NameOfWhole(regions);
-    for (const TalpRegion& region : regions) AddRow(region, region.name == whole, imported);
+    for (const TalpRegion& region : regions) AddRow(region, region.name == whole, places, table);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, file.file, std::string("is no JSON as TALP writes it: ") + error.what());
+    throw Error(ErrorKind::kInput, file, std::string("is no JSON as TALP writes it: ") + error.what());
   }
-  if (imported.table.rows.size() > rows) return;
+  if (table.rows.size() > rows) return;
   std::string why;
-  for (const auto& [anomaly, places] : imported.places) {
-    const bool is_here = places.back().ends_with(file.file) || places.back().find(file.file + " ") != std::string::npos;
-    if (is_here) why += fmt::format("; {}: {}", anomaly.id, places.back());
+  for (const auto& [anomaly, all] : places) {
+    const bool is_here = all.back().ends_with(file) || all.back().find(file + " ") != std::string::npos;
+    if (is_here) why += fmt::format("; {}: {}", anomaly.id, all.back());
   }
-  throw Error(ErrorKind::kInput, file.file, "there are no factors of MPI processes in it" + why);
+  throw Error(ErrorKind::kInput, file, "there are no factors of MPI processes in it" + why);
 }
 
 // All places, as far as a line holds them; chosen.
@@ -275,13 +267,6 @@ std::string PlacesInWords(const std::vector<std::string>& places) {
   const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kMostPlaces));
   const std::string text = Join(named, "; ");
   return named == places ? text : fmt::format("{} and {} more", text, places.size() - kMostPlaces);
-}
-
-void RefuseTwice(const std::vector<RunFile>& files) {
-  std::set<std::string> texts;
-  for (const RunFile& file : files) {
-    if (!texts.insert(file.text).second) throw Error(ErrorKind::kInput, file.file, "the same run is given twice");
-  }
 }
 
 }  // namespace
@@ -294,15 +279,17 @@ bool IsTalpJson(const Json& json) {
   return false;
 }
 
-FactorTable TableOfTalpFiles(const std::vector<RunFile>& files) {
-  RefuseTwice(files);
-  TalpTable imported;
-  for (const RunFile& file : files) AddFile(file, imported);
-  Diagnostics diagnostics;
-  for (const auto& [anomaly, places] : imported.places) {
-    diagnostics.Add(anomaly, places.size(), PlacesInWords(places));
+FactorTable TableOfTalpFiles(const std::vector<NamedText>& files) {
+  std::set<std::string> texts;
+  for (const auto& [file, text] : files) {
+    if (!texts.insert(text).second) throw Error(ErrorKind::kInput, file, "the same run is given twice");
   }
-  FactorTable table = std::move(imported.table);
+  FactorTable table;
+  Places all;
+  for (const NamedText& file : files) AddFile(file, all, table);
+  NumberRepeats(table);
+  Diagnostics diagnostics;
+  for (const auto& [anomaly, places] : all) diagnostics.Add(anomaly, places.size(), PlacesInWords(places));
   table.findings = diagnostics.findings();
   std::stable_sort(table.rows.begin(), table.rows.end(),
                    [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; });

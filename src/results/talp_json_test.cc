@@ -59,11 +59,11 @@ Json Document(const std::string& version, const Json& regions, int cpus = 2, int
   return json;
 }
 
-FactorTable Read(const Json& json) { return TableOfTalpFiles({{json.dump(), "t.json"}}); }
+FactorTable Read(const Json& json) { return TableOfTalpFiles({{"t.json", json.dump()}}); }
 
 std::string ErrorOf(const std::string& text) {
   try {
-    TableOfTalpFiles({{text, "t.json"}});
+    TableOfTalpFiles({{"t.json", text}});
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kInput);
     return error.what();
@@ -435,7 +435,7 @@ TEST(TalpJson, HybridRunsReadBackTheSame) {
   std::vector<std::string> left_out;
   const std::vector<NamedText> runs = WriteTalpJson(table, "2026-11-20T12:00:00", left_out);
   ASSERT_EQ(runs.size(), 1u);
-  const FactorTable again = TableOfTalpFiles({{runs[0].second, runs[0].first}});
+  const FactorTable again = TableOfTalpFiles({{runs[0].first, runs[0].second}});
   EXPECT_TRUE(again.findings.empty());
   ASSERT_EQ(again.rows.size(), 1u);
   for (const FactorType& type : AllFactors()) {
@@ -500,9 +500,9 @@ TEST(TalpJson, SeveralFilesAreOneTableWithRepeats) {
   region["minMpiNormdProc"] = region["minMpiNormdNode"] = 0.5e9;
   Json again = Document("3.5", {{"Global", Region35()}});
   again["timestamp"] = "2026-11-20T13:00:00";
-  FactorTable table = TableOfTalpFiles({{four.dump(), "4.json"},
-                                        {Document("3.5", {{"Global", Region35()}}).dump(), "2.json"},
-                                        {again.dump(), "2b.json"}});
+  FactorTable table = TableOfTalpFiles({{"4.json", four.dump()},
+                                        {"2.json", Document("3.5", {{"Global", Region35()}}).dump()},
+                                        {"2b.json", again.dump()}});
   ASSERT_EQ(table.rows.size(), 3u);
   EXPECT_EQ(table.rows[0].cores, 2);
   EXPECT_EQ(table.rows[1].repeat, 1);
@@ -511,7 +511,7 @@ TEST(TalpJson, SeveralFilesAreOneTableWithRepeats) {
   EXPECT_EQ(table.scaling, Scaling::kStrong);  // the same instructions
   EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kIpcScaling], 1);
   EXPECT_DOUBLE_EQ(*table.rows[2].values[Factor::kSpeedup], 2);
-  EXPECT_THROW(TableOfTalpFiles({{again.dump(), "a"}, {again.dump(), "b"}}), Error);
+  EXPECT_THROW(TableOfTalpFiles({{"a", again.dump()}, {"b", again.dump()}}), Error);
 }
 
 TEST(TalpJson, UnknownVersionsAreRefused) {
@@ -596,7 +596,7 @@ TEST(TalpJson, WhatIsWrittenReadsBackTheSame) {
   EXPECT_EQ(runs[0].first, "talp-2.json");
   EXPECT_EQ(runs[1].first, "talp-8-4threads.json");
   EXPECT_THAT(left_out, testing::ElementsAre("phase whole / pme at 8 cores is of a group of ranks"));
-  FactorTable again = TableOfTalpFiles({{runs[0].second, runs[0].first}, {runs[1].second, runs[1].first}});
+  FactorTable again = TableOfTalpFiles({{runs[0].first, runs[0].second}, {runs[1].first, runs[1].second}});
   EXPECT_TRUE(again.findings.empty());
   ASSERT_EQ(again.rows.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {

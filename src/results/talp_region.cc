@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "results/anomalies.h"
@@ -99,8 +100,8 @@ void FillFromTimes(const TalpRegion& region, const OutsideMpi& outside, FactorRo
 
 // Parents only where their children are not known: rounded to two digits, they are not quite their product.
 void FillAsGiven(const TalpRegion& region, FactorRow& row, const NotePlace& note) {
-  const TalpRegion::Efficiencies& given = region.given;
-  const auto take = [&](Factor factor, std::optional<double> value) {
+  const auto take = [&](Factor given, Factor factor) {
+    const std::optional<double>& value = region.given[given];
     if (!value) return false;
     if (*value > 0 && *value <= 1) {
       row.values[factor] = *value;
@@ -110,16 +111,18 @@ void FillAsGiven(const TalpRegion& region, FactorRow& row, const NotePlace& note
     note(anomaly::kFactorImpossible, fmt::format("{} {:.4g} in {}", Describe(factor).id, *value, region.where));
     return false;
   };
-  const bool within = take(Factor::kLoadBalanceIn, given.balance_in);
-  const bool between = take(Factor::kLoadBalanceOut, given.balance_out);
-  const bool balance = (within && between) || take(Factor::kLoadBalance, given.balance);
-  const bool communication = take(Factor::kCommunicationEfficiency, given.communication);
-  if (!balance || !communication) take(Factor::kParallelEfficiency, given.mpi);
+  const bool within = take(Factor::kLoadBalanceIn, Factor::kLoadBalanceIn);
+  const bool between = take(Factor::kLoadBalanceOut, Factor::kLoadBalanceOut);
+  const bool balance = (within && between) || take(Factor::kLoadBalance, Factor::kLoadBalance);
+  const bool communication = take(Factor::kCommunicationEfficiency, Factor::kCommunicationEfficiency);
+  if (!balance || !communication) take(Factor::kMpiParallelEfficiency, Factor::kParallelEfficiency);
 }
 
 // Rounding alone lets a product of numbers near 1 be off by 1.5 of the second digit.
-void CheckProduct(const TalpRegion& region, const std::string& names, std::optional<double> whole,
-                  std::optional<double> a, std::optional<double> b, const NotePlace& note) {
+void CheckProduct(const TalpRegion& region, const std::string& names, const std::array<Factor, 3>& factors,
+                  const NotePlace& note) {
+  const std::optional<double>&whole = region.given[factors[0]], &a = region.given[factors[1]],
+        &b = region.given[factors[2]];
   if (!whole || !a || !b) return;
   const double product = *a * *b;
   if (std::fabs(*whole - product) <= 0.005 * (1 + *a + *b) + 0.001) return;
@@ -137,17 +140,18 @@ bool IsGiven(double efficiency, double useful, double time) { return std::fabs(e
 
 // The file's own factors, by TALP's formulas.
 void CheckAgainstItself(const TalpRegion& region, const NotePlace& note) {
-  const TalpRegion::Efficiencies& given = region.given;
-  CheckProduct(region, "MPI efficiency, communication and balance", given.mpi, given.communication, given.balance,
-               note);
-  CheckProduct(region, "balance, within and between nodes", given.balance, given.balance_in, given.balance_out, note);
-  if (!given.parallel || !region.useful || !(region.elapsed > 0)) return;
+  CheckProduct(region, "MPI efficiency, communication and balance",
+               {Factor::kMpiParallelEfficiency, Factor::kCommunicationEfficiency, Factor::kLoadBalance}, note);
+  CheckProduct(region, "balance, within and between nodes",
+               {Factor::kLoadBalance, Factor::kLoadBalanceIn, Factor::kLoadBalanceOut}, note);
+  const std::optional<double>& given = region.given[Factor::kParallelEfficiency];
+  if (!given || !region.useful || !(region.elapsed > 0)) return;
   const double used =
       region.mpi && !region.at_process_level ? RecordedTime(region) : region.elapsed * static_cast<double>(region.cpus);
-  const auto is_given = [&](double of) { return IsGiven(*given.parallel, *region.useful, of); };
+  const auto is_given = [&](double of) { return IsGiven(*given, *region.useful, of); };
   if (!(used > 0) || is_given(used) || is_given(used + region.mpi_idle.value_or(0))) return;
-  note(anomaly::kFileContradictsItself, fmt::format("parallelEfficiency {:.4g}, times give {:.4g} in {}",
-                                                    *given.parallel, *region.useful / used, region.where));
+  note(anomaly::kFileContradictsItself,
+       fmt::format("parallelEfficiency {:.4g}, times give {:.4g} in {}", *given, *region.useful / used, region.where));
 }
 
 std::string WhyNoCounters(const TalpRegion& region) {
@@ -188,8 +192,8 @@ std::string WhyNoFactors(const TalpRegion& region) {
 
 void NoteParallelism(const TalpRegion& region, bool is_hybrid, const NotePlace& note) {
   if (ThreadsPerRank(region) > 1 && !region.at_process_level && !is_hybrid) {
-    const std::string openmp =
-        region.given.openmp ? fmt::format("OpenMP efficiency {:.4g} is not taken ", *region.given.openmp) : "";
+    const std::optional<double>& given = region.given[Factor::kOmpParallelEfficiency];
+    const std::string openmp = given ? fmt::format("OpenMP efficiency {:.4g} is not taken ", *given) : "";
     note(anomaly::kThreadsAtProcessLevel, fmt::format("{}in {}", openmp, region.where));
   }
   if (region.cpus > region.ranks && region.cpus % region.ranks != 0) {
@@ -284,7 +288,8 @@ void UseDevices(const DeviceTimes& times, double elapsed, FactorRow& row) {
 std::string TimeDivisor(const TalpRegion& region) {
   const auto cpus = static_cast<double>(region.cpus);
   const std::string here = fmt::format("here by {:g} CPUs × {:.4g} s", cpus, region.elapsed);
-  const auto gives = [&](double divisor) { return IsGiven(*region.given.parallel, *region.useful, divisor); };
+  const double given = *region.given[Factor::kParallelEfficiency];
+  const auto gives = [&](double divisor) { return IsGiven(given, *region.useful, divisor); };
   const double recorded = RecordedTime(region);
   for (const double time : {recorded, recorded + region.mpi_idle.value_or(0)}) {
     if (gives(time)) return fmt::format("TALP divides by the {:.4g} s that it recorded, {}", time, here);
@@ -294,33 +299,28 @@ std::string TimeDivisor(const TalpRegion& region) {
       return fmt::format("TALP divides by {:g} CPUs × {:.4g} s, {}", *count, region.elapsed, here);
     }
   }
-  return fmt::format("TALP's is that of {:.4g} s of its CPUs, {}", *region.useful / *region.given.parallel, here);
+  return fmt::format("TALP's is that of {:.4g} s of its CPUs, {}", *region.useful / given, here);
 }
 
 std::string WhyDifferent(const TalpRegion& region, const FactorRow& row) {
   if (ThreadsPerRank(region) > 1 && !row.IsHybrid()) return "; what threads do is not known here";
-  const bool is_known = region.useful && *region.useful > 0 && region.given.parallel.value_or(0) > 0;
+  const bool is_known =
+      region.useful && *region.useful > 0 && region.given[Factor::kParallelEfficiency].value_or(0) > 0;
   return is_known ? "; " + TimeDivisor(region) : "";
 }
 
 void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NotePlace& note) {
   constexpr double kRounded = 0.006;  // half of the second digit
   constexpr double kFarOff = 0.05;    // chosen: a difference of formulas, not of rounding and of edges
-  const TalpRegion::Efficiencies& given = region.given;
   std::string near, far;
-  for (const auto& [factor, value] :
-       {std::pair(Factor::kParallelEfficiency, given.parallel), std::pair(Factor::kMpiParallelEfficiency, given.mpi),
-        std::pair(Factor::kLoadBalance, given.balance),
-        std::pair(Factor::kCommunicationEfficiency, given.communication),
-        std::pair(Factor::kOmpParallelEfficiency, given.openmp), std::pair(Factor::kDeviceOffload, given.offload),
-        std::pair(Factor::kDeviceParallelEfficiency, given.gpu),
-        std::pair(Factor::kDeviceLoadBalance, given.gpu_balance),
-        std::pair(Factor::kDeviceCommunication, given.gpu_communication),
-        std::pair(Factor::kDeviceOrchestration, given.gpu_orchestration)}) {
-    const std::optional<double>& own = row.values[factor];
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kMpiParallelEfficiency, Factor::kLoadBalance,
+                              Factor::kCommunicationEfficiency, Factor::kOmpParallelEfficiency, Factor::kDeviceOffload,
+                              Factor::kDeviceParallelEfficiency, Factor::kDeviceLoadBalance,
+                              Factor::kDeviceCommunication, Factor::kDeviceOrchestration}) {
+    const std::optional<double>&value = region.given[factor], &own = row.values[factor];
     if (!value || !own || std::fabs(*value - *own) <= kRounded) continue;
     // Files without one for MPI have it from the whole.
-    if (factor == Factor::kMpiParallelEfficiency && value == given.parallel) continue;
+    if (factor == Factor::kMpiParallelEfficiency && value == region.given[Factor::kParallelEfficiency]) continue;
     std::string& text = std::fabs(*value - *own) > kFarOff ? far : near;
     text += fmt::format("{}{} {:.3g}, here {:.3g}", text.empty() ? "" : ", ", Describe(factor).id, *value, *own);
   }

@@ -50,13 +50,7 @@ struct TalpRegion {
   }
   bool HasOpenMp() const { return omp_imbalance || omp_scheduling || omp_serialization; }
 
-  // Rounded to two digits.
-  struct Efficiencies {
-    std::optional<double> parallel;
-    std::optional<double> mpi, communication, balance, balance_in, balance_out;
-    std::optional<double> openmp, offload;
-    std::optional<double> gpu, gpu_balance, gpu_communication, gpu_orchestration;
-  } given;
+  FactorValues given;  // rounded to two digits; MPI's where there are no threads is that of the whole
 };
 
 using NotePlace = std::function<void(const Anomaly&, const std::string& place)>;

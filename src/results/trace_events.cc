@@ -13,7 +13,6 @@
 #include "base/files.h"
 #include "results/cause_text.h"
 #include "results/json_fields.h"
-#include "results/run_record.h"
 
 namespace farscale {
 namespace {
@@ -361,8 +360,7 @@ RunPicture PictureFrom(PictureInFile file, const JsonPlace& at) {
 
 }  // namespace
 
-template <>
-Fields<StateShare> FieldsOf<StateShare>() {
+Fields<StateShare> FieldsOf(Described<StateShare>) {
   using T = StateShare;
   return {"results/stateShare",
           {
@@ -373,8 +371,7 @@ Fields<StateShare> FieldsOf<StateShare>() {
           }};
 }
 
-template <>
-Fields<DevicesInFile> FieldsOf<DevicesInFile>() {
+Fields<DevicesInFile> FieldsOf(Described<DevicesInFile>) {
   using T = DevicesInFile;
   using D = DeviceRow;
   return {"results/deviceRow",
@@ -390,8 +387,7 @@ Fields<DevicesInFile> FieldsOf<DevicesInFile>() {
           }};
 }
 
-template <>
-Fields<PictureInFile> FieldsOf<PictureInFile>() {
+Fields<PictureInFile> FieldsOf(Described<PictureInFile>) {
   using T = PictureInFile;
   using P = RunPicture;
   return {
@@ -424,8 +420,7 @@ Form<RunPicture> FormOf<RunPicture>() {
   return form;
 }
 
-template <>
-Fields<IterationRecord> FieldsOf<IterationRecord>() {
+Fields<IterationRecord> FieldsOf(Described<IterationRecord>) {
   using T = IterationRecord;
   return Fields<T>{
       "results/iteration",
@@ -453,8 +448,7 @@ Fields<IterationRecord> FieldsOf<IterationRecord>() {
       });
 }
 
-template <>
-Fields<PhaseMarks> FieldsOf<PhaseMarks>() {
+Fields<PhaseMarks> FieldsOf(Described<PhaseMarks>) {
   using T = PhaseMarks;
   return {"results/phaseMarks",
           {

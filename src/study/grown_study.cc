@@ -347,12 +347,6 @@ RankClassRecord ClassOf(const GrowthModel& model, const RankClass& key, const Cl
   return record;
 }
 
-std::vector<RuleRecord> GrowthRules(const RuleShares& shares) {
-  std::vector<RuleRecord> records;
-  for (const auto& [rule, share] : shares) records.push_back({rule, share});
-  return records;
-}
-
 // "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle
 // constant)".
 std::string ComputationRule(const GrowthModel& model) {
@@ -366,31 +360,21 @@ std::string ComputationRule(const GrowthModel& model) {
 }
 
 // Ranks that are copied have no classes, and their partners no rules.
-LearnedRecord StatisticalRecord(const PhaseGrowth& growth) {
+LearnedRecord RecordOfModel(const PhaseGrowth& growth) {
   const GrowthModel& model = growth.model;
-  const StatisticalGrowth& of = *growth.statistical;
-  LearnedRecord learned;
-  learned.explained = of.explained;
-  learned.confirmed = of.confirmed;
-  learned.sizes = GrowthRules(SharesOfSizes(model));
-  learned.computation = ComputationRule(model);
-  learned.spread = model.load.spread;
-  learned.noise = model.load.noise;
-  learned.copied = CopiedRanksRecord{of.reason,          of.partners.ranks, of.partners.fewest,
-                                     of.partners.median, of.partners.most,  of.partners.messages};
-  return learned;
-}
-
-LearnedRecord LearnedRules(const GrowthModel& model) {
-  LearnedRecord learned{.explained = model.rules.Share(),
-                        .confirmed = model.rules.Confirmed(),
-                        .partners = GrowthRules(SharesOfPartners(model)),
-                        .sizes = GrowthRules(SharesOfSizes(model)),
+  const std::optional<StatisticalGrowth>& copied = growth.statistical;
+  LearnedRecord learned{.explained = copied ? copied->explained : model.rules.Share(),
+                        .confirmed = copied ? copied->confirmed : model.rules.Confirmed(),
+                        .partners = {},
+                        .sizes = SharesOfSizes(model),
                         .classes = {},
                         .computation = ComputationRule(model),
                         .spread = model.load.spread,
                         .noise = model.load.noise,
+                        .copied = copied,
                         .runs_alone = {}};
+  if (copied) return learned;
+  learned.partners = SharesOfPartners(model);
   for (const auto& [key, of_class] : model.rules.classes) {
     const RankClassRecord record = ClassOf(model, key, of_class);
     if (record.ranks > 0) learned.classes.push_back(record);
@@ -401,11 +385,7 @@ LearnedRecord LearnedRules(const GrowthModel& model) {
 
 GrowthRecord RecordOf(const PhaseGrowth& growth) {
   GrowthRecord record{growth.phase, growth.refusal, std::nullopt, {}, growth.left_out};
-  if (growth.statistical) {
-    record.learned = StatisticalRecord(growth);
-  } else if (!growth.model.rules.classes.empty()) {
-    record.learned = LearnedRules(growth.model);
-  }
+  if (growth.statistical || !growth.model.rules.classes.empty()) record.learned = RecordOfModel(growth);
   // Copies of a run say nothing of how its ranks are laid out.
   const auto with_layout = [&](GrowthRow row) {
     if (growth.statistical) row.grid = {};

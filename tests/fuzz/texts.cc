@@ -64,14 +64,14 @@ void TryAs(std::size_t kind, const std::string& text) {
       break;
     }
     case 7: {
-      FactorTable table = TableOfTalpFiles({{text, "talp.json"}});
+      FactorTable table = TableOfTalpFiles({{"talp.json", text}});
       CompleteTable(table);
       std::vector<std::string> left_out;
       WriteTalpJson(table, "2026-11-20T12:00:00", left_out);
       break;
     }
     case 8: {
-      FactorTable table = TableOfMeasuredRuns({{text, "farscale.json"}});
+      FactorTable table = TableOfMeasuredRuns({{"farscale.json", text}});
       CompleteTable(table);
       break;
     }

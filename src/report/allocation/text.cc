@@ -172,7 +172,7 @@ std::optional<double> MeanParallelEfficiency(const std::vector<FactorRow>& rows,
 
 // The cost of the machine's noise in the largest run, where the study removed it; false elsewhere.
 Data RemovedNoise(const Results& results, const AllocationPack& pack) {
-  if (results.comparison != Comparison::kNoise || results.variants.empty()) return false;
+  if (results.is_what_if || results.variants.empty()) return false;
   const std::vector<FactorRow> rows = results.table.Rows(pack.series, pack.phase);
   const Variant& clean = results.variants.back();
   const auto measured = MeanParallelEfficiency(rows, rows.back().cores);
