@@ -31,17 +31,6 @@ double OfDoubling(Factor factor, bool copies_ranks) {
   }
 }
 
-// Mean of a factor over the repeats at a number of cores.
-std::optional<double> MeasuredAt(Factor factor, const std::vector<FactorRow>& rows, double cores) {
-  double sum = 0, count = 0;
-  for (const FactorRow& row : rows) {
-    if (static_cast<double>(row.cores) != cores || !row.values[factor]) continue;
-    sum += *row.values[factor];
-    ++count;
-  }
-  return count > 0 && sum > 0 ? std::optional(sum / count) : std::nullopt;
-}
-
 }  // namespace
 
 double GrowthError::At(double value, double doublings) const {
@@ -55,7 +44,8 @@ GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vec
   std::map<double, std::pair<double, double>> squares;
   for (const GrownRun& run : grown.runs) {
     if (run.cores > largest || run.cores <= run.learned_up_to || !run.values[factor]) continue;
-    const std::optional<double> truth = MeasuredAt(factor, measured, run.cores);
+    const std::optional<double> truth = MeanAt(PointersTo(measured), static_cast<std::int64_t>(run.cores),
+                                               [&](const FactorRow& row) { return row.values[factor]; });
     if (!truth || *run.values[factor] <= 0) continue;
     const double own = error.At(*run.values[factor], Doublings(run.cores, run.learned_up_to));
     const double ratio = std::log(*run.values[factor] / *truth) / own;

@@ -55,240 +55,233 @@ PathLossesOfRun LossesOf(const LossRecord& record, LossMeasure measure) {
 
 using RunLosses = std::pair<double, PathLossesOfRun>;  // with the cores of the run
 
-// One phase and measure over all runs.
-class LossProjector {
- public:
-  LossProjector(std::vector<RunLosses> runs, const PhaseProjection* factors, LossProjection result)
-      : runs_(std::move(runs)), factors_(factors), result_(std::move(result)) {}
-
-  LossProjection Run(const ModelLibrary& library, const ProjectionOptions& options) {
-    std::set<double> cores;
-    for (const auto& [of_run, losses] : runs_) cores.insert(of_run);
-    result_.fitted_cores.assign(cores.begin(), cores.end());
-    if (cores.size() < 2) {
-      result_.obstacle =
-          fmt::format("a fit needs runs at two core counts at least, there is {}", cores.empty() ? "none" : "one");
-    }
-    ChoosePaths();
-    FindOffsets();
-    if (result_.obstacle.empty()) FitPaths(library, options);
-    Rank();
-    return std::move(result_);
+// Paths with large losses anywhere, by name, and the others as one.
+void ChoosePaths(const std::vector<RunLosses>& runs, LossProjection& result) {
+  std::map<std::string, double> largest;
+  for (const auto& [cores, losses] : runs) {
+    for (const auto& [path, loss] : losses) largest[path] = std::max(largest[path], std::abs(loss));
   }
-
- private:
-  // Paths with large losses anywhere, by name, and the others as one.
-  void ChoosePaths() {
-    std::map<std::string, double> largest;
-    for (const auto& [cores, losses] : runs_) {
-      for (const auto& [path, loss] : losses) largest[path] = std::max(largest[path], std::abs(loss));
-    }
-    std::vector<std::pair<double, std::string>> order;
-    for (const auto& [path, loss] : largest) {
-      if (loss >= kSmallLoss) order.emplace_back(-loss, path);
-    }
-    std::sort(order.begin(), order.end());
-    if (order.size() > kMostPaths) order.resize(kMostPaths);
-    std::set<std::string> chosen;
-    for (const auto& [loss, path] : order) chosen.insert(path);
-    for (const std::string& path : chosen) result_.paths.push_back({path, {}, "", "", {}});
-    result_.paths.push_back({kOtherPaths, {}, "", "", {}});
-    for (const auto& [cores, losses] : runs_) {
-      double others = 0;
-      for (const auto& [path, loss] : losses) others += chosen.count(path) > 0 ? 0 : loss;
-      for (PathLossProjection& path : result_.paths) {
-        const auto found = losses.find(path.path);
-        const double loss = path.path == kOtherPaths ? others : found == losses.end() ? 0 : found->second;
-        path.measured.push_back({cores, loss});
-      }
-    }
-    // Others that never lose anything are none.
-    std::erase_if(result_.paths, [](const PathLossProjection& path) {
-      return std::all_of(path.measured.begin(), path.measured.end(),
-                         [](const DataPoint& p) { return std::abs(p.value) < kNoLoss; });
-    });
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [path, loss] : largest) {
+    if (loss >= kSmallLoss) order.emplace_back(-loss, path);
   }
-
-  // A path in which the busiest rank is quick makes up for others in which it is slow. Each by itself would then be
-  // extrapolated to losses that the whole never has. In the largest run, from which it is extrapolated.
-  void FindOffsets() {
-    if (!result_.obstacle.empty()) return;
-    const double largest = result_.fitted_cores.back();
-    double lost = 0, made_up = 0, most = 0;
-    std::string where;
-    for (const PathLossProjection& path : result_.paths) {
-      for (const DataPoint& point : path.measured) {
-        if (point.cores != largest) continue;
-        (point.value > 0 ? lost : made_up) += std::abs(point.value);
-        if (point.value < most)
-          where = fmt::format("{} by {:.1f} % at {:g} cores", path.path, -100 * point.value, point.cores);
-        most = std::min(most, point.value);
-      }
+  std::sort(order.begin(), order.end());
+  if (order.size() > kMostPaths) order.resize(kMostPaths);
+  std::set<std::string> chosen;
+  for (const auto& [loss, path] : order) chosen.insert(path);
+  for (const std::string& path : chosen) result.paths.push_back({path, {}, "", "", {}});
+  result.paths.push_back({kOtherPaths, {}, "", "", {}});
+  for (const auto& [cores, losses] : runs) {
+    double others = 0;
+    for (const auto& [path, loss] : losses) others += chosen.count(path) > 0 ? 0 : loss;
+    for (PathLossProjection& path : result.paths) {
+      const auto found = losses.find(path.path);
+      const double loss = path.path == kOtherPaths ? others : found == losses.end() ? 0 : found->second;
+      path.measured.push_back({cores, loss});
     }
-    if (made_up <= kMostOffset * lost) {
-      if (lost > 0) over_net_ = lost / (lost - made_up);
-      return;
-    }
-    result_.obstacle =
-        "some call paths make up for what others lose (" + where + "), so that single ones say nothing of the whole";
   }
+  // Others that never lose anything are none.
+  std::erase_if(result.paths, [](const PathLossProjection& path) {
+    return std::all_of(path.measured.begin(), path.measured.end(),
+                       [](const DataPoint& p) { return std::abs(p.value) < kNoLoss; });
+  });
+}
 
-  // The share of every run that no path takes away. Losses that others make up for are not in it, because paths that
-  // make up for others are projected as if they lost nothing.
-  std::vector<DataPoint> Kept() const {
-    std::vector<DataPoint> kept;
-    for (const auto& [cores, losses] : runs_) kept.push_back({cores, 1});
-    for (const PathLossProjection& path : result_.paths) {
-      for (std::size_t run = 0; run < kept.size(); ++run) kept[run].value -= std::max(0.0, path.measured[run].value);
+// A path in which the busiest rank is quick makes up for others in which it is slow. Each by itself would then be
+// extrapolated to losses that the whole never has. In the largest run, from which it is extrapolated. Returns the
+// losses of paths over these less what others make up for.
+double FindOffsets(LossProjection& result) {
+  if (!result.obstacle.empty()) return 1;
+  const double largest = result.fitted_cores.back();
+  double lost = 0, made_up = 0, most = 0;
+  std::string where;
+  for (const PathLossProjection& path : result.paths) {
+    for (const DataPoint& point : path.measured) {
+      if (point.cores != largest) continue;
+      (point.value > 0 ? lost : made_up) += std::abs(point.value);
+      if (point.value < most)
+        where = fmt::format("{} by {:.1f} % at {:g} cores", path.path, -100 * point.value, point.cores);
+      most = std::min(most, point.value);
     }
-    return kept;
   }
+  if (made_up <= kMostOffset * lost) return lost > 0 ? lost / (lost - made_up) : 1;
+  result.obstacle =
+      "some call paths make up for what others lose (" + where + "), so that single ones say nothing of the whole";
+  return 1;
+}
 
-  // The efficiency if a path were the only one that loses anything: what is kept, over that and what the path takes.
-  static std::vector<DataPoint> EfficienciesOf(const PathLossProjection& path, const std::vector<DataPoint>& kept) {
-    std::vector<DataPoint> efficiencies;
-    for (std::size_t run = 0; run < kept.size(); ++run) {
-      const double left = std::max(kSmallestValue, kept[run].value), lost = std::max(0.0, path.measured[run].value);
-      efficiencies.push_back({kept[run].cores, std::max(kSmallestValue, left / (left + lost))});
-    }
-    return efficiencies;
+// The share of every run that no path takes away. Losses that others make up for are not in it, because paths that
+// make up for others are projected as if they lost nothing.
+std::vector<DataPoint> Kept(const std::vector<PathLossProjection>& paths) {
+  std::vector<DataPoint> kept;
+  for (const PathLossProjection& path : paths) {
+    for (std::size_t run = kept.size(); run < path.measured.size(); ++run)
+      kept.push_back({path.measured[run].cores, 1});
+    for (std::size_t run = 0; run < kept.size(); ++run) kept[run].value -= std::max(0.0, path.measured[run].value);
   }
+  return kept;
+}
 
-  void FitPaths(const ModelLibrary& library, const ProjectionOptions& options) {
-    const double largest = result_.fitted_cores.back();
-    std::vector<double> targets = options.targets.empty() ? DefaultTargets(largest) : options.targets;
-    std::sort(targets.begin(), targets.end());
-    std::vector<double> places = result_.fitted_cores;
-    places.insert(places.end(), targets.begin(), targets.end());
-    const std::vector<Candidate> candidates =
-        Candidates(options.models.standard, library, ModelRole::kLosses, std::nullopt);
-    const std::vector<DataPoint> kept = Kept();
-    // Losses over what is kept: values, and draws, of every target and path with a curve.
-    std::vector<std::vector<double>> ratios(targets.size());
-    std::vector<std::vector<std::vector<double>>> draws_of_ratios(targets.size());
-    std::vector<PathLossProjection*> with_curve;
-    for (PathLossProjection& path : result_.paths) {
-      const std::uint64_t seed = SeedFor(options.seed, path.path);
-      const Ensemble ensemble =
-          FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options.models.weighs_alike);
-      if (!ensemble.IsUsable()) continue;
-      path.model = ensemble.members.front().model->id;
-      path.formula = ensemble.members.front().model->formula.text();
-      const FactorDraws draws(ensemble, library.intervals(), SeedFor(seed, "draws"));
-      for (std::size_t target = 0; target < targets.size(); ++target) {
-        ratios[target].push_back(RatioOf(ensemble.ValueAt(targets[target])));
-        std::vector<double>& drawn = draws_of_ratios[target].emplace_back(draws.At(targets[target]));
-        std::transform(drawn.begin(), drawn.end(), drawn.begin(), RatioOf);
-      }
-      with_curve.push_back(&path);
+// The efficiency if a path were the only one that loses anything: what is kept, over that and what the path takes.
+std::vector<DataPoint> EfficienciesOf(const PathLossProjection& path, const std::vector<DataPoint>& kept) {
+  std::vector<DataPoint> efficiencies;
+  for (std::size_t run = 0; run < kept.size(); ++run) {
+    const double left = std::max(kSmallestValue, kept[run].value), lost = std::max(0.0, path.measured[run].value);
+    efficiencies.push_back({kept[run].cores, std::max(kSmallestValue, left / (left + lost))});
+  }
+  return efficiencies;
+}
+
+const ProjectedValue* TargetOf(const PhaseProjection* factors, Factor factor, double cores) {
+  const FactorProjection* found = factors == nullptr ? nullptr : factors->Find(factor);
+  if (found == nullptr) return nullptr;
+  const auto at = std::find_if(found->targets.begin(), found->targets.end(),
+                               [&](const ProjectedValue& value) { return value.cores == cores; });
+  return at == found->targets.end() ? nullptr : &*at;
+}
+
+// The most that all paths together can lose, as the factors are projected, and the upper bounds of its intervals of
+// 80 and 95 %; 1 where they are not.
+std::array<double, 3> MostLost(LossMeasure measure, const PhaseProjection* factors, double over_net, double cores) {
+  // On the critical path work that differs between ranks counts as imbalance even where nobody waits.
+  if (measure == LossMeasure::kCriticalImbalance) return {1, 1, 1};
+  const ProjectedValue *factor = TargetOf(factors, FactorOf(measure), cores), *rest = nullptr;
+  if (factor == nullptr) return {1, 1, 1};
+  // Load balance loses a share of what communication leaves of the run time, serialization of what transfer leaves.
+  if (measure == LossMeasure::kLoadBalance) rest = TargetOf(factors, Factor::kCommunicationEfficiency, cores);
+  if (measure == LossMeasure::kSerialization) rest = TargetOf(factors, Factor::kTransfer, cores);
+  const auto lost = [&](double left, double efficiency) {
+    return std::clamp(over_net * left * (1 - efficiency), 0.0, 1.0);
+  };
+  const auto highest = [&](const std::optional<IntervalBounds>& own, const std::optional<IntervalBounds>& left) {
+    return own ? lost(left ? left->high : 1, own->low) : 1;
+  };
+  const std::optional<IntervalBounds> none;
+  return {lost(rest != nullptr ? rest->value : 1, factor->value),
+          highest(factor->interval80, rest != nullptr ? rest->interval80 : none),
+          highest(factor->interval95, rest != nullptr ? rest->interval95 : none)};
+}
+
+double LostOverKept(double efficiency) { return 1 / std::max(efficiency, kLeastKept) - 1; }
+
+// Lost over kept, r, makes shares: r / (1 + Σ r) of all, so that all losses and what is kept are the whole
+// [Aitchison86, 6.2]; and r / Σ r of the losses. Draw by draw for the intervals.
+void AddShares(const std::vector<PathLossProjection*>& paths, const std::vector<double>& ratios,
+               const std::vector<std::vector<double>>& draws, const std::array<double, 3>& most_lost, double cores) {
+  const auto [most, most80, most95] = most_lost;
+  std::vector<double> sums(kFactorDraws, 0);
+  const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
+  for (const std::vector<double>& of_path : draws) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_path[i];
+  }
+  for (std::size_t p = 0; p < paths.size(); ++p) {
+    ProjectedLoss share{cores, 0, {}, {}, sum > 0 ? ratios[p] / sum : 0, {}, {}};
+    share.loss = share.part * std::min(sum / (1 + sum), most);
+    std::vector<double> parts(sums.size(), 0), losses80(sums.size(), 0), losses95(sums.size(), 0);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      if (sums[i] > 0) parts[i] = draws[p][i] / sums[i];
+      losses80[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most80);
+      losses95[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most95);
     }
+    PlaceIntervals(parts, {0.80, 0.95});
+    PlaceIntervals(losses80, {0.80});
+    PlaceIntervals(losses95, {0.95});
+    share.part80 = IntervalOf(parts, 0.80, share.part);
+    share.part95 = IntervalOf(parts, 0.95, share.part);
+    share.loss80 = IntervalOf(losses80, 0.80, share.loss);
+    share.loss95 = IntervalOf(losses95, 0.95, share.loss);
+    share.loss95->low = std::min(share.loss95->low, share.loss80->low);  // where all draws reach a bound
+    paths[p]->targets.push_back(share);
+  }
+}
+
+// A loss of 1 % may be known to half of itself and decides the same. So the level is that of the efficiency without
+// it, 1 - loss. It never gets better from one target to the next.
+void MarkReliability(LossMeasure measure, const PhaseProjection* factors, const ReliabilityLimits& limits,
+                     PathLossProjection& path) {
+  const Factor factor = FactorOf(measure);
+  Reliability level = Reliability::kReliable;
+  for (ProjectedLoss& target : path.targets) {
+    const IntervalBounds left80{1 - target.loss80->high, 1 - target.loss80->low};
+    level = std::max(level, LevelOf(factor, 1 - target.loss, left80, limits));
+    if (factors != nullptr) level = std::max(level, ReliabilityOf(*factors, factor, target.cores));
+    target.reliability = level;
+  }
+}
+
+// `factors`: may be null. `over_net`: as of FindOffsets.
+void FitPaths(const ModelLibrary& library, const ProjectionOptions& options, const PhaseProjection* factors,
+              double over_net, LossProjection& result) {
+  const double largest = result.fitted_cores.back();
+  std::vector<double> targets = options.targets.empty() ? DefaultTargets(largest) : options.targets;
+  std::sort(targets.begin(), targets.end());
+  std::vector<double> places = result.fitted_cores;
+  places.insert(places.end(), targets.begin(), targets.end());
+  const std::vector<Candidate> candidates =
+      Candidates(options.models.standard, library, ModelRole::kLosses, std::nullopt);
+  const std::vector<DataPoint> kept = Kept(result.paths);
+  // Losses over what is kept: values, and draws, of every target and path with a curve.
+  std::vector<std::vector<double>> ratios(targets.size());
+  std::vector<std::vector<std::vector<double>>> draws_of_ratios(targets.size());
+  std::vector<PathLossProjection*> with_curve;
+  for (PathLossProjection& path : result.paths) {
+    const std::uint64_t seed = SeedFor(options.seed, path.path);
+    const Ensemble ensemble =
+        FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options.models.weighs_alike);
+    if (!ensemble.IsUsable()) continue;
+    path.model = ensemble.members.front().model->id;
+    path.formula = ensemble.members.front().model->formula.text();
+    const FactorDraws draws(ensemble, library.intervals(), SeedFor(seed, "draws"));
     for (std::size_t target = 0; target < targets.size(); ++target) {
-      AddShares(with_curve, ratios[target], draws_of_ratios[target], targets[target]);
+      ratios[target].push_back(LostOverKept(ensemble.ValueAt(targets[target])));
+      std::vector<double>& drawn = draws_of_ratios[target].emplace_back(draws.At(targets[target]));
+      std::transform(drawn.begin(), drawn.end(), drawn.begin(), LostOverKept);
     }
-    for (PathLossProjection* path : with_curve) MarkReliability(options.reliability_limits, *path);
-    if (with_curve.empty() && !result_.paths.empty()) result_.obstacle = "no model could be fitted to any call path";
+    with_curve.push_back(&path);
   }
-
-  static double RatioOf(double efficiency) { return 1 / std::max(efficiency, kLeastKept) - 1; }
-
-  // Lost over kept, r, makes shares: r / (1 + Σ r) of all, so that all losses and what is kept are the whole
-  // [Aitchison86, 6.2]; and r / Σ r of the losses. Draw by draw for the intervals.
-  void AddShares(const std::vector<PathLossProjection*>& paths, const std::vector<double>& ratios,
-                 const std::vector<std::vector<double>>& draws, double cores) const {
-    const auto [most, most80, most95] = MostLost(cores);
-    std::vector<double> sums(kFactorDraws, 0);
-    const double sum = std::accumulate(ratios.begin(), ratios.end(), 0.0);
-    for (const std::vector<double>& of_path : draws) {
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_path[i];
-    }
-    for (std::size_t p = 0; p < paths.size(); ++p) {
-      ProjectedLoss share{cores, 0, {}, {}, sum > 0 ? ratios[p] / sum : 0, {}, {}};
-      share.loss = share.part * std::min(sum / (1 + sum), most);
-      std::vector<double> parts(sums.size(), 0), losses80(sums.size(), 0), losses95(sums.size(), 0);
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (sums[i] > 0) parts[i] = draws[p][i] / sums[i];
-        losses80[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most80);
-        losses95[i] = parts[i] * std::min(sums[i] / (1 + sums[i]), most95);
-      }
-      PlaceIntervals(parts, {0.80, 0.95});
-      PlaceIntervals(losses80, {0.80});
-      PlaceIntervals(losses95, {0.95});
-      share.part80 = IntervalOf(parts, 0.80, share.part);
-      share.part95 = IntervalOf(parts, 0.95, share.part);
-      share.loss80 = IntervalOf(losses80, 0.80, share.loss);
-      share.loss95 = IntervalOf(losses95, 0.95, share.loss);
-      share.loss95->low = std::min(share.loss95->low, share.loss80->low);  // where all draws reach a bound
-      paths[p]->targets.push_back(share);
-    }
+  for (std::size_t target = 0; target < targets.size(); ++target) {
+    AddShares(with_curve, ratios[target], draws_of_ratios[target],
+              MostLost(result.measure, factors, over_net, targets[target]), targets[target]);
   }
+  for (PathLossProjection* path : with_curve)
+    MarkReliability(result.measure, factors, options.reliability_limits, *path);
+  if (with_curve.empty() && !result.paths.empty()) result.obstacle = "no model could be fitted to any call path";
+}
 
-  // The most that all paths together can lose, as the factors are projected, and the upper bounds of its intervals of
-  // 80 and 95 %; 1 where they are not.
-  std::array<double, 3> MostLost(double cores) const {
-    // On the critical path work that differs between ranks counts as imbalance even where nobody waits.
-    if (result_.measure == LossMeasure::kCriticalImbalance) return {1, 1, 1};
-    const ProjectedValue *factor = TargetOf(FactorOf(result_.measure), cores), *rest = nullptr;
-    if (factor == nullptr) return {1, 1, 1};
-    // Load balance loses a share of what communication leaves of the run time, serialization of what transfer leaves.
-    if (result_.measure == LossMeasure::kLoadBalance) rest = TargetOf(Factor::kCommunicationEfficiency, cores);
-    if (result_.measure == LossMeasure::kSerialization) rest = TargetOf(Factor::kTransfer, cores);
-    const auto lost = [&](double left, double efficiency) {
-      return std::clamp(over_net_ * left * (1 - efficiency), 0.0, 1.0);
-    };
-    const auto highest = [&](const std::optional<IntervalBounds>& own, const std::optional<IntervalBounds>& left) {
-      return own ? lost(left ? left->high : 1, own->low) : 1;
-    };
-    const std::optional<IntervalBounds> none;
-    return {lost(rest != nullptr ? rest->value : 1, factor->value),
-            highest(factor->interval80, rest != nullptr ? rest->interval80 : none),
-            highest(factor->interval95, rest != nullptr ? rest->interval95 : none)};
+// The largest first, at the last target where all are reliable, else in the largest run.
+void SortPaths(LossProjection& result) {
+  std::size_t at = 0;
+  bool any = !result.paths.empty();
+  for (const PathLossProjection& path : result.paths) any = any && !path.targets.empty();
+  const std::size_t targets = any ? result.paths.front().targets.size() : 0;
+  const auto is_reliable = [&](std::size_t target) {
+    return std::all_of(result.paths.begin(), result.paths.end(), [&](const PathLossProjection& path) {
+      return path.targets[target].reliability == Reliability::kReliable;
+    });
+  };
+  while (at < targets && is_reliable(at)) ++at;
+  const auto value = [&](const PathLossProjection& path) {
+    return at > 0 ? path.targets[at - 1].loss : path.measured.back().value;
+  };
+  std::stable_sort(result.paths.begin(), result.paths.end(),
+                   [&](const PathLossProjection& a, const PathLossProjection& b) { return value(a) > value(b); });
+}
+
+// One phase and measure over all runs. `factors`: null where they are not projected.
+void ProjectMeasure(const std::vector<RunLosses>& runs, const PhaseProjection* factors, const ModelLibrary& library,
+                    const ProjectionOptions& options, LossProjection& result) {
+  std::set<double> cores;
+  for (const auto& [of_run, losses] : runs) cores.insert(of_run);
+  result.fitted_cores.assign(cores.begin(), cores.end());
+  if (cores.size() < 2) {
+    result.obstacle =
+        fmt::format("a fit needs runs at two core counts at least, there is {}", cores.empty() ? "none" : "one");
   }
-
-  const ProjectedValue* TargetOf(Factor factor, double cores) const {
-    const FactorProjection* found = factors_ == nullptr ? nullptr : factors_->Find(factor);
-    if (found == nullptr) return nullptr;
-    const auto at = std::find_if(found->targets.begin(), found->targets.end(),
-                                 [&](const ProjectedValue& value) { return value.cores == cores; });
-    return at == found->targets.end() ? nullptr : &*at;
-  }
-
-  // A loss of 1 % may be known to half of itself and decides the same. So the level is that of the efficiency without
-  // it, 1 - loss. It never gets better from one target to the next.
-  void MarkReliability(const ReliabilityLimits& limits, PathLossProjection& path) const {
-    const Factor factor = FactorOf(result_.measure);
-    Reliability level = Reliability::kReliable;
-    for (ProjectedLoss& target : path.targets) {
-      const IntervalBounds left80{1 - target.loss80->high, 1 - target.loss80->low};
-      level = std::max(level, LevelOf(factor, 1 - target.loss, left80, limits));
-      if (factors_ != nullptr) level = std::max(level, ReliabilityOf(*factors_, factor, target.cores));
-      target.reliability = level;
-    }
-  }
-
-  // The largest first, at the last target where all are reliable, else in the largest run.
-  void Rank() {
-    std::size_t at = 0;
-    bool any = !result_.paths.empty();
-    for (const PathLossProjection& path : result_.paths) any = any && !path.targets.empty();
-    const std::size_t targets = any ? result_.paths.front().targets.size() : 0;
-    const auto is_reliable = [&](std::size_t target) {
-      return std::all_of(result_.paths.begin(), result_.paths.end(), [&](const PathLossProjection& path) {
-        return path.targets[target].reliability == Reliability::kReliable;
-      });
-    };
-    while (at < targets && is_reliable(at)) ++at;
-    const auto value = [&](const PathLossProjection& path) {
-      return at > 0 ? path.targets[at - 1].loss : path.measured.back().value;
-    };
-    std::stable_sort(result_.paths.begin(), result_.paths.end(),
-                     [&](const PathLossProjection& a, const PathLossProjection& b) { return value(a) > value(b); });
-  }
-
-  const std::vector<RunLosses> runs_;
-  const PhaseProjection* const factors_;  // null: not projected
-  LossProjection result_;
-  double over_net_ = 1;  // losses of paths in the largest run, over these less what others make up for
-};
+  ChoosePaths(runs, result);
+  const double over_net = FindOffsets(result);
+  if (result.obstacle.empty()) FitPaths(library, options, factors, over_net, result);
+  SortPaths(result);
+}
 
 }  // namespace
 
@@ -332,8 +325,7 @@ std::vector<LossProjection> ProjectLosses(const std::vector<LossRecord>& records
     std::ranges::stable_sort(runs, {}, &RunLosses::first);
     const auto own = std::find_if(factors.begin(), factors.end(),
                                   [&](const PhaseProjection& other) { return other.phase == projection.phase; });
-    projection =
-        LossProjector(std::move(runs), own == factors.end() ? nullptr : &*own, projection).Run(library, options);
+    ProjectMeasure(runs, own == factors.end() ? nullptr : &*own, library, options, projection);
   });
   return projections;
 }

@@ -71,7 +71,7 @@ TEST(NextRun, LargerRunsTellMore) {
     }
   }
   const auto json = nlohmann::ordered_json::parse(JsonOf(std::vector{projection}).dump());
-  EXPECT_EQ(FromJson<std::vector<PhaseProjection>>(json, "f").front().next_runs, projection.next_runs);
+  EXPECT_EQ(JsonOf(FromJson<std::vector<PhaseProjection>>(json, "f")), json);
 }
 
 TEST(NextRun, ServesTheFirstTargetThatIsNotReliable) {

@@ -210,16 +210,7 @@ class PhaseProjector {
     for (const FactorRow& row : rows_) {
       if (row.cores == reference) cores = row.cores;
     }
-    SpeedupAnchor sum{0, 0, 0};
-    double count = 0;
-    for (const FactorRow& row : rows_) {
-      if (row.cores != cores || !row.values[Factor::kGlobalEfficiency]) continue;
-      sum.global_efficiency += *row.values[Factor::kGlobalEfficiency];
-      sum.speedup += row.values[Factor::kSpeedup].value_or(1);
-      ++count;
-    }
-    if (count == 0) return std::nullopt;
-    return SpeedupAnchor{static_cast<double>(cores), sum.global_efficiency / count, sum.speedup / count};
+    return AnchorAt(rows_, cores);
   }
 
   void AddSpeedup(std::optional<std::int64_t> reference) {
@@ -354,6 +345,16 @@ class PhaseProjector {
 };
 
 }  // namespace
+
+std::optional<SpeedupAnchor> AnchorAt(const std::vector<FactorRow>& rows, std::int64_t cores) {
+  const auto efficiency = [](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; };
+  const auto speedup = [&](const FactorRow& row) {
+    return efficiency(row) ? std::optional(row.values[Factor::kSpeedup].value_or(1)) : std::nullopt;
+  };
+  const std::optional<double> mean = MeanAt(PointersTo(rows), cores, efficiency);
+  if (!mean) return std::nullopt;
+  return SpeedupAnchor{static_cast<double>(cores), *mean, MeanAt(PointersTo(rows), cores, speedup).value_or(1)};
+}
 
 const PhaseProjection* FindPhase(const std::vector<PhaseProjection>& projections, const PhaseKey& key) {
   const auto found = std::ranges::find_if(projections, [&](const PhaseProjection& projection) {

@@ -228,77 +228,58 @@ int PowerOf(const std::vector<double>& cores) {
   return ArePowers(cores, 3) ? 3 : ArePowers(cores, 2) ? 2 : 1;
 }
 
-// Evidence of a run at a number of cores about the draws of one factor, whatever it measures.
-class RunOfFactor {
- public:
-  RunOfFactor(const FactorDraws& draws, double cores) : outcomes_(draws.At(cores)) {
-    const std::vector<double> curves = draws.CurvesAt(cores);
-    for (std::size_t i = 0; i < curves.size(); ++i) {
-      log_curves_.push_back(std::log(curves[i]));
-      deviations_.push_back(draws.LogDeviation(i, curves[i], cores));
-      learning_.push_back(draws.LearningAt(i, curves[i], cores));
-    }
+// Which draws stand for what is believed after a run with this outcome: as many as before, each as often as it agrees,
+// evenly spaced through the weights. `deviations`: of outcomes from the logarithms of the curves.
+std::vector<std::size_t> Agreeing(double log_outcome, const std::vector<double>& log_curves,
+                                  const std::vector<double>& deviations) {
+  std::vector<double> passed;
+  passed.reserve(log_curves.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < log_curves.size(); ++i) {
+    const double distance = (log_outcome - log_curves[i]) / deviations[i];
+    sum += std::exp(-distance * distance / 2) / deviations[i];
+    passed.push_back(sum);
   }
-
-  // Which draws stand for what is believed after the run has shown what draw `drawn` would: as many as before, each as
-  // often as it agrees, evenly spaced through the weights.
-  std::vector<std::size_t> Agreeing(std::size_t drawn) const {
-    const double log_outcome = std::log(outcomes_[drawn]);
-    std::vector<double> passed;
-    passed.reserve(log_curves_.size());
-    double sum = 0;
-    for (std::size_t i = 0; i < log_curves_.size(); ++i) {
-      const double distance = (log_outcome - log_curves_[i]) / deviations_[i];
-      sum += std::exp(-distance * distance / 2) / deviations_[i];
-      passed.push_back(sum);
-    }
-    std::vector<std::size_t> chosen;
-    chosen.reserve(passed.size());
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < passed.size(); ++i) {
-      const double position = (static_cast<double>(i) + 0.5) / static_cast<double>(passed.size()) * sum;
-      while (at + 1 < passed.size() && !(passed[at] > position)) ++at;
-      chosen.push_back(sum > 0 && std::isfinite(sum) ? at : i);
-    }
-    return chosen;
+  std::vector<std::size_t> chosen;
+  chosen.reserve(passed.size());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    const double position = (static_cast<double>(i) + 0.5) / static_cast<double>(passed.size()) * sum;
+    while (at + 1 < passed.size() && !(passed[at] > position)) ++at;
+    chosen.push_back(sum > 0 && std::isfinite(sum) ? at : i);
   }
-
-  // The losses of the chosen draws at the target, where all draws have the losses `at_target`, after the same.
-  std::vector<double> LossesAfter(std::size_t drawn, const std::vector<std::size_t>& chosen,
-                                  const std::vector<double>& at_target) const {
-    const double seen_loss = -std::log(outcomes_[drawn]);
-    std::vector<double> losses;
-    losses.reserve(chosen.size());
-    std::size_t last = learning_.size();
-    for (const std::size_t i : chosen) {
-      losses.push_back(i == last ? losses.back() : LossAfter(at_target[i], learning_[i], seen_loss));
-      last = i;
-    }
-    return losses;
-  }
-
- private:
-  std::vector<double> outcomes_, log_curves_, deviations_;  // one a draw
-  std::vector<FactorDraws::Learning> learning_;
-};
+  return chosen;
+}
 
 // The expected width of the interval at the target after a run; `at_target`: the losses there, one list a factor.
 double WidthAfter(const std::vector<const FactorDraws*>& factors, const std::vector<std::vector<double>>& at_target,
                   double cores, double target) {
-  std::vector<RunOfFactor> runs;
-  for (const FactorDraws* factor : factors) runs.emplace_back(*factor, cores);
-  double sum = 0;
-  for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
-    const std::size_t drawn = k * kFactorDraws / kAssumedOutcomes;  // draws are in no order
-    std::vector<double> logarithms(kFactorDraws, 0.0);
-    for (std::size_t f = 0; f < factors.size(); ++f) {
-      const std::vector<std::size_t> chosen = runs[f].Agreeing(drawn);
-      const std::vector<double> after =
-          factors[f]->AfterRun(runs[f].LossesAfter(drawn, chosen, at_target[f]), chosen, target, cores);
-      for (std::size_t i = 0; i < kFactorDraws; ++i) logarithms[i] -= after[i];
+  std::vector<std::vector<double>> logarithms(kAssumedOutcomes, std::vector<double>(kFactorDraws, 0.0));
+  for (std::size_t f = 0; f < factors.size(); ++f) {
+    const std::vector<double> outcomes = factors[f]->At(cores), curves = factors[f]->CurvesAt(cores);
+    std::vector<double> log_curves, deviations;  // one a draw
+    std::vector<FactorDraws::Learning> learning;
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      log_curves.push_back(std::log(curves[i]));
+      deviations.push_back(factors[f]->LogDeviation(i, curves[i], cores));
+      learning.push_back(factors[f]->LearningAt(i, curves[i], cores));
     }
-    sum += WidthOf(std::move(logarithms));
+    for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
+      const double log_outcome = std::log(outcomes[k * kFactorDraws / kAssumedOutcomes]);  // draws are in no order
+      const std::vector<std::size_t> chosen = Agreeing(log_outcome, log_curves, deviations);
+      std::vector<double> losses;  // of the chosen draws
+      losses.reserve(chosen.size());
+      std::size_t last = learning.size();
+      for (const std::size_t i : chosen) {
+        losses.push_back(i == last ? losses.back() : LossAfter(at_target[f][i], learning[i], -log_outcome));
+        last = i;
+      }
+      const std::vector<double> after = factors[f]->AfterRun(losses, chosen, target, cores);
+      for (std::size_t i = 0; i < kFactorDraws; ++i) logarithms[k][i] -= after[i];
+    }
   }
+  double sum = 0;
+  for (std::vector<double>& of_outcome : logarithms) sum += WidthOf(std::move(of_outcome));
   return sum / kAssumedOutcomes;
 }
 

@@ -199,27 +199,17 @@ class Splitter {
 
   // Speedup and seconds, by the means of the runs at the reference.
   void AddTimes(const FactorTable& table, const Estimate& own, double cores, ThreadSplit& split) const {
-    SpeedupAnchor anchor{0, 0, 0};
-    double runs = 0, seconds = 0;
-    for (const FactorRow& row : rows_) {
-      if (row.cores != table.reference || !row.values[Factor::kGlobalEfficiency]) continue;
-      anchor.cores = static_cast<double>(row.cores);
-      anchor.global_efficiency += *row.values[Factor::kGlobalEfficiency];
-      anchor.speedup += row.values[Factor::kSpeedup].value_or(1);
-      seconds += row.TimePerIteration().value_or(0);
-      ++runs;
-    }
-    if (runs == 0) return;
-    anchor.global_efficiency /= runs;
-    anchor.speedup /= runs;
-    const double speedup = SpeedupFrom(own.global, cores, anchor);
+    const auto anchor = table.reference ? AnchorAt(rows_, *table.reference) : std::nullopt;
+    if (!anchor) return;
     std::vector<double> draws = own.globals;
-    for (double& draw : draws) draw = SpeedupFrom(draw, cores, anchor);
-    split.speedup = WithInterval(speedup, std::move(draws));
-    if (!(seconds > 0)) return;
-    const double larger = ScalingOf(table, rows_) == Scaling::kWeak ? 1 : cores / anchor.cores;
-    const std::vector<double> reference(kFactorDraws, anchor.global_efficiency);
-    split.seconds = RatioOf(seconds / runs / larger, anchor.global_efficiency, reference, own.global, own.globals);
+    for (double& draw : draws) draw = SpeedupFrom(draw, cores, *anchor);
+    split.speedup = WithInterval(SpeedupFrom(own.global, cores, *anchor), std::move(draws));
+    const auto seconds =
+        MeanAt(PointersTo(rows_), *table.reference, [](const FactorRow& row) { return row.TimePerIteration(); });
+    if (!seconds) return;
+    const double larger = ScalingOf(table, rows_) == Scaling::kWeak ? 1 : cores / anchor->cores;
+    const std::vector<double> reference(kFactorDraws, anchor->global_efficiency);
+    split.seconds = RatioOf(*seconds / larger, anchor->global_efficiency, reference, own.global, own.globals);
   }
 
   void AddGain(ThreadSplits& result) const {

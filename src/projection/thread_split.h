@@ -25,8 +25,6 @@ struct PhaseKey;
 struct SplitValue {
   double value = 0;
   IntervalBounds interval80;
-
-  friend bool operator==(const SplitValue&, const SplitValue&) = default;
 };
 
 struct ThreadSplit {
@@ -41,16 +39,12 @@ struct ThreadSplit {
   Factor limit = Factor::kMpiParallelEfficiency;  // the smallest part of the efficiency
   bool is_run = false;                            // the number of threads and that of processes were both run
   bool may_be_best = false;                       // the interval of its time contains that of the best
-
-  friend bool operator==(const ThreadSplit&, const ThreadSplit&) = default;
 };
 
 // The gain from more threads a process: the speedup over fewer threads of as many processes.
 struct ThreadGain {
   std::int64_t processes = 1, from = 1, to = 2;
   SplitValue speedup;
-
-  friend bool operator==(const ThreadGain&, const ThreadGain&) = default;
 };
 
 struct ThreadSplits {
@@ -61,8 +55,6 @@ struct ThreadSplits {
   // For the most processes that were run, once they have twice the most threads; nothing where threads do not vary.
   std::optional<ThreadGain> gain;
   std::string obstacle;  // why there are none; empty when there are
-
-  friend bool operator==(const ThreadSplits&, const ThreadSplits&) = default;
 };
 
 // For every phase with hybrid rows, all splits of so many cores into as many threads a process as divide them, up to
@@ -78,8 +70,6 @@ std::vector<ThreadSplits> SplitCores(const FactorTable& table, const ModelLibrar
 struct SplitsOfCores {
   std::int64_t cores = 1;
   std::vector<ThreadSplits> phases;
-
-  friend bool operator==(const SplitsOfCores&, const SplitsOfCores&) = default;
 };
 
 // Null where the phase has none.

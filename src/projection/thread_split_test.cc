@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/diagnostics.h"
+#include "factors/complete_table.h"
 #include "factors/factor_table.h"
+#include "results/results_json.h"
 #include "support/models.h"
 
 namespace farscale {
@@ -81,7 +83,7 @@ TEST(ThreadSplit, Targets) {
   ASSERT_EQ(targets.size(), 2u);
   EXPECT_EQ(targets[1].cores, 64);
   ASSERT_EQ(targets[1].phases.size(), 1u);
-  EXPECT_EQ(targets[1].phases[0], SplitsOf(table, 64));
+  EXPECT_EQ(WriteSplitsJson(64, targets[1].phases, {}), WriteSplitsJson(64, {SplitsOf(table, 64)}, {}));
   EXPECT_TRUE(KnowsSplits(targets, {"", "step"}));
   EXPECT_FALSE(KnowsSplits(targets, {"", "sort"}));
   EXPECT_EQ(FindSplits(targets[0], {"", "sort"}), nullptr);
