@@ -36,9 +36,15 @@ bool IsStudy(const std::string& path) { return std::filesystem::path(path).exten
 
 }  // namespace
 
-void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice) {
-  command->add_option("input", inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")->required();
-  AddTraceOptions(command, choice);
+void AddInputOptions(CLI::App* command, TraceOptions& options) {
+  command->add_option("input", options.inputs, "A study file, or traces of one program (.otf2, .prv, .prv.gz)")
+      ->required();
+  AddTraceOptions(command, options);
+}
+
+void AddTraceInput(CLI::App* command, TraceOptions& options) {
+  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
+      ->required();
 }
 
 CLI::Option* AddChoiceOption(CLI::App* command, const std::string& name, std::string& choice,
@@ -46,39 +52,40 @@ CLI::Option* AddChoiceOption(CLI::App* command, const std::string& name, std::st
   return command->add_option(name, choice, text)->check(CLI::IsMember(choices));
 }
 
-CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases) {
-  return command
+void AddPhaseOption(CLI::App* command, TraceOptions& options) {
+  command
       ->add_option(
-          "--phase", phases,
+          "--phase", options.phases,
           "Region to analyse, by name or as /regular expression/, or auto for the loop of the runs; repeat for "
           "several (default: the study's phases, or the whole run)")
       ->allow_extra_args(false);
 }
 
-void AddGrowOption(CLI::App* command, std::vector<std::int64_t>& cores) {
+void AddGrowOption(CLI::App* command, TraceOptions& options) {
   command
-      ->add_option("--grow-to", cores,
+      ->add_option("--grow-to", options.grow_to,
                    "Also show the program on these numbers of cores, such as 256,1024, as grown from the runs "
                    "(docs/growth.md)")
       ->delimiter(',')
       ->check(CLI::Range(2, 1 << 20));
 }
 
-void AddPageOptions(CLI::App* command, std::string& output, std::int64_t& top, std::string& templates) {
-  command->add_option("--top", top, "Rows of each table")->check(CLI::Range(1, 1000000))->capture_default_str();
-  command->add_option("-o,--output", output,
+void AddPageOptions(CLI::App* command, TraceOptions& options) {
+  command->add_option("--top", options.top, "Rows of each table")->check(CLI::Range(1, 1000000))->capture_default_str();
+  command->add_option("-o,--output", options.output,
                       "File to write: .html, .md, .json (everything; - prints it); or a folder for all three");
-  AddTemplatesOption(command, templates);
+  AddTemplatesOption(command, options.templates);
 }
 
-void AddCounterOptions(CLI::App* command, CounterNames& counters) {
-  command->add_option("--instructions", counters.instructions, "Counter that holds instructions");
-  command->add_option("--cycles", counters.cycles, "Counter that holds cycles");
+void AddCounterOptions(CLI::App* command, TraceOptions& options) {
+  command->add_option("--instructions", options.counters.instructions, "Counter that holds instructions");
+  command->add_option("--cycles", options.counters.cycles, "Counter that holds cycles");
 }
 
-void AddIterationOptions(CLI::App* command, std::int64_t& skip, std::int64_t& keep) {
-  command->add_option("--skip", skip, "Leave out this many iterations at the beginning")->check(CLI::NonNegativeNumber);
-  command->add_option("--keep", keep, "Keep this many iterations")->check(Positive());
+void AddIterationOptions(CLI::App* command, TraceOptions& options) {
+  command->add_option("--skip", options.skip, "Leave out this many iterations at the beginning")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--keep", options.keep, "Keep this many iterations")->check(Positive());
 }
 
 void AddTemplatesOption(CLI::App* command, std::string& folder) {
@@ -86,50 +93,51 @@ void AddTemplatesOption(CLI::App* command, std::string& folder) {
                       "Folder with your own templates; missing ones come from farscale (docs/templates.md)");
 }
 
-void AddTraceOptions(CLI::App* command, TraceChoice& choice) {
+void AddTraceOptions(CLI::App* command, TraceOptions& options) {
   command
-      ->add_option("--application", choice.application,
+      ->add_option("--application", options.application,
                    "Application to read from a Paraver trace with several, counted from 1")
       ->check(CLI::Range(1, 1000000));
   command
-      ->add_option("--accept", choice.accepted,
+      ->add_option("--accept", options.accepted,
                    "Use traces although they have this anomaly, such as stateMissing; outputs warn of it; repeatable")
       ->type_name("KIND")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(KindsToAccept()));
   command->add_flag_callback(
-      "--accept-truncated", [&choice] { choice.accepted.emplace_back("traceEndsEarly"); },
+      "--accept-truncated", [&options] { options.accepted.emplace_back("traceEndsEarly"); },
       "Same as --accept traceEndsEarly: more than 1 % of a Paraver trace is missing at its end");
 }
 
-ReadOptions ReadOptionsOf(const TraceChoice& choice) {
-  ReadOptions options;
-  if (choice.application > 0) options.application = choice.application;
-  options.accepted = choice.accepted;
-  return options;
+ReadOptions TraceOptions::Reading(bool keep_threads) const {
+  ReadOptions reading;
+  if (application > 0) reading.application = application;
+  reading.accepted = accepted;
+  reading.keep_threads = keep_threads;
+  return reading;
 }
 
-void TraceChoice::ApplyTo(RunSpec& run) const {
+void TraceOptions::ApplyTo(RunSpec& run) const {
   if (application > 0) run.application = application;
   run.accepted.insert(run.accepted.end(), accepted.begin(), accepted.end());
 }
 
-Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset, const TraceChoice& choice,
-                    const std::vector<std::string>& phases) {
+Study StudyOfInputs(const TraceOptions& options) {
+  const std::vector<std::string>& inputs = options.inputs;
   if (IsStudy(inputs.front())) {
-    if (choice.application > 0) {
+    if (options.application > 0) {
       throw Error(ErrorKind::kUsage, "--application", "the study sets the application of each run",
-                  "put application = " + std::to_string(choice.application) + " into its [[runs]]");
+                  "put application = " + std::to_string(options.application) + " into its [[runs]]");
     }
     if (inputs.size() > 1) {
       throw Error(ErrorKind::kUsage, inputs[1], "one study at a time, or traces without a study");
     }
-    Study study = ParseStudy(ReadFile(inputs.front()), inputs.front(), LoadPreset, preset);
-    for (RunSpec& run : study.runs) choice.ApplyTo(run);
-    if (!phases.empty()) study.phases = PhasesNamed(phases, study.runs);
+    Study study = ParseStudy(ReadFile(inputs.front()), inputs.front(), LoadPreset, options.preset);
+    for (RunSpec& run : study.runs) options.ApplyTo(run);
+    if (!options.phases.empty()) study.phases = PhasesNamed(options.phases, study.runs);
     return study;
   }
-  if (!preset.empty()) {
+  if (!options.preset.empty()) {
     throw Error(ErrorKind::kUsage, "--preset", "a preset fills what a study leaves out, but there is no study");
   }
   Study study;
@@ -141,11 +149,12 @@ Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& p
     }
     RunSpec run;
     run.trace = input;
-    choice.ApplyTo(run);
+    options.ApplyTo(run);
     study.runs.push_back(run);
   }
   study.title = std::filesystem::path(inputs.front()).stem().string();
-  study.phases = phases.empty() ? std::vector<PhaseSpec>{PhaseSpec::WholeRun()} : PhasesNamed(phases, study.runs);
+  study.phases =
+      options.phases.empty() ? std::vector<PhaseSpec>{PhaseSpec::WholeRun()} : PhasesNamed(options.phases, study.runs);
   study.formats = {ReportFormat::kHtml, ReportFormat::kMarkdown, ReportFormat::kJson, ReportFormat::kCsv};
   return study;
 }

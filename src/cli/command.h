@@ -15,10 +15,10 @@
 #include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "base/terminal.h"
+#include "trace/names.h"
 
 namespace farscale {
 
-struct CounterNames;
 struct FactorTable;
 struct ReadOptions;
 struct ReportModel;
@@ -167,39 +167,51 @@ std::string FromEnvironment(const std::vector<const char*>& names);
 // usage error when there is none.
 std::string DateGiven(const std::string& date_option);
 
-// Options for reading traces: --application, --accept and --accept-truncated.
-struct TraceChoice {
-  int application = 0;  // 0: not given
+// Options of the commands that read traces. A command has those that it adds; the others stay as they are here.
+struct TraceOptions {
+  std::vector<std::string> inputs;  // a study, or traces
+  std::string trace;                // of commands that take one
+  int application = 0;              // 0: not given
   AcceptedKinds accepted;
+  std::vector<std::string> phases;
+  std::string phase, window;
+  std::int64_t skip = 0, keep = 0;
+  bool clean = false;
+  CounterNames counters;
+  std::string rules, scaling, preset, network, computation;
+  bool ideal = false, without_causes = false, main_threads = false;
+  std::vector<std::int64_t> grow_to;
+  std::int64_t top = 10;
+  std::string output, format, templates;
 
-  bool IsGiven() const { return application > 0 || !accepted.empty(); }
-  void ApplyTo(RunSpec& run) const;
+  void ApplyTo(RunSpec& run) const;  // how its trace is read
+  ReadOptions Reading(bool keep_threads = false) const;
 };
 
-// A study from its file, or of traces, with the whole run as its phase unless `phases` are given. Throws a usage error
-// for anything else.
-Study StudyOfInputs(const std::vector<std::string>& inputs, const std::string& preset = "",
-                    const TraceChoice& choice = {}, const std::vector<std::string>& phases = {});
+// A study from its file, or of traces, with the whole run as its phase unless the options name others. Throws a usage
+// error for anything else.
+Study StudyOfInputs(const TraceOptions& options);
 
-// The study or traces that a command reads, and how.
-void AddInputOptions(CLI::App* command, std::vector<std::string>& inputs, TraceChoice& choice);
-void AddTraceOptions(CLI::App* command, TraceChoice& choice);
+// The study or traces that a command reads; and --application, --accept and --accept-truncated, also alone.
+void AddInputOptions(CLI::App* command, TraceOptions& options);
+void AddTraceOptions(CLI::App* command, TraceOptions& options);
+// The one trace that a command reads.
+void AddTraceInput(CLI::App* command, TraceOptions& options);
 // An option that takes one of these words.
 CLI::Option* AddChoiceOption(CLI::App* command, const std::string& name, std::string& choice,
                              const std::vector<std::string>& choices, const std::string& text);
 // --phase, of a region or a loop; several.
-CLI::Option* AddPhaseOption(CLI::App* command, std::vector<std::string>& phases);
+void AddPhaseOption(CLI::App* command, TraceOptions& options);
 // --grow-to: numbers of cores that nobody has run.
-void AddGrowOption(CLI::App* command, std::vector<std::int64_t>& cores);
+void AddGrowOption(CLI::App* command, TraceOptions& options);
 // --top, --output and --templates of commands that write pages.
-void AddPageOptions(CLI::App* command, std::string& output, std::int64_t& top, std::string& templates);
+void AddPageOptions(CLI::App* command, TraceOptions& options);
 // --instructions and --cycles.
-void AddCounterOptions(CLI::App* command, CounterNames& counters);
+void AddCounterOptions(CLI::App* command, TraceOptions& options);
 // --skip and --keep.
-void AddIterationOptions(CLI::App* command, std::int64_t& skip, std::int64_t& keep);
+void AddIterationOptions(CLI::App* command, TraceOptions& options);
 // --templates.
 void AddTemplatesOption(CLI::App* command, std::string& folder);
-ReadOptions ReadOptionsOf(const TraceChoice& choice);
 
 // Throws a usage error when the output is the input itself.
 void RefuseOverwriting(const std::filesystem::path& input, const std::filesystem::path& output);

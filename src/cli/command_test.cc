@@ -36,8 +36,16 @@ TEST(Command, FormOfATableByTheNameOfItsOutput) {
   EXPECT_FALSE(IsFile(""));
 }
 
+Study StudyOf(const std::vector<std::string>& inputs, int application = 0, const std::string& preset = "") {
+  TraceOptions options;
+  options.inputs = inputs;
+  options.application = application;
+  options.preset = preset;
+  return StudyOfInputs(options);
+}
+
 TEST(Command, TracesMakeAStudyOfTheWholeRun) {
-  const Study study = StudyOfInputs({"runs/lu.otf2", "runs/lu16.otf2"}, "", {2, {}});
+  const Study study = StudyOf({"runs/lu.otf2", "runs/lu16.otf2"}, 2);
   ASSERT_EQ(study.runs.size(), 2u);
   EXPECT_EQ(study.runs[1].trace, "runs/lu16.otf2");
   EXPECT_EQ(study.runs[1].application, 2);
@@ -47,11 +55,11 @@ TEST(Command, TracesMakeAStudyOfTheWholeRun) {
 }
 
 TEST(Command, InputsThatMakeNoStudy) {
-  EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"a.otf2", "a.otf2"}); }), HasSubstr("the trace is given twice"));
-  EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"a.otf2", "s.toml"}); }), HasSubstr("one study at a time"));
-  EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"s.toml", "t.toml"}); }), HasSubstr("t.toml: one study at a time"));
-  EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"s.toml"}, "", {2, {}}); }), HasSubstr("--application"));
-  EXPECT_THAT(UsageErrorOf([] { StudyOfInputs({"a.otf2"}, "rosas14"); }), HasSubstr("--preset"));
+  EXPECT_THAT(UsageErrorOf([] { StudyOf({"a.otf2", "a.otf2"}); }), HasSubstr("the trace is given twice"));
+  EXPECT_THAT(UsageErrorOf([] { StudyOf({"a.otf2", "s.toml"}); }), HasSubstr("one study at a time"));
+  EXPECT_THAT(UsageErrorOf([] { StudyOf({"s.toml", "t.toml"}); }), HasSubstr("t.toml: one study at a time"));
+  EXPECT_THAT(UsageErrorOf([] { StudyOf({"s.toml"}, 2); }), HasSubstr("--application"));
+  EXPECT_THAT(UsageErrorOf([] { StudyOf({"a.otf2"}, 0, "rosas14"); }), HasSubstr("--preset"));
 }
 
 TEST(Command, DatesComeFromTheOptionOrTheEnvironment) {

@@ -16,26 +16,10 @@
 namespace farscale {
 namespace {
 
-struct FactorsOptions {
-  TraceChoice choice;
-  std::vector<std::string> inputs;
-  std::vector<std::string> phases;
-  std::string span;
-  std::string rules;
-  std::string scaling;
-  std::string series;
-  std::string groups;
-  std::string output;
-  std::string format;
-  std::string date;
-  std::string preset;
-  std::string hybrid;
-  CounterNames counters;
-  std::int64_t eager_limit = -1;
-  std::int64_t reference = 0;
-  std::int64_t skip = 0;
-  std::int64_t keep = 0;
-  std::string clean;
+struct FactorsOptions : TraceOptions {
+  std::string span, series, groups, date, hybrid;
+  std::string kept;  // of clean iterations
+  std::int64_t eager_limit = -1, reference = 0;
 };
 
 void RequireRegions(const std::vector<PhaseSpec>& phases) {
@@ -46,23 +30,22 @@ void RequireRegions(const std::vector<PhaseSpec>& phases) {
   }
 }
 
-void ApplyPhases(const FactorsOptions& options, Study& study) {
-  if (!options.phases.empty()) {
-    for (const std::string& text : options.phases) {
-      if (std::ranges::count(options.phases, text) > 1) {
-        throw Error(ErrorKind::kUsage, "--phase", "'" + text + "' is given twice");
-      }
-    }
-    study.phases = PhasesNamed(options.phases, study.runs);
+void RefuseRepeated(const std::vector<std::string>& phases) {
+  for (const std::string& text : phases) {
+    if (std::ranges::count(phases, text) > 1)
+      throw Error(ErrorKind::kUsage, "--phase", "'" + text + "' is given twice");
   }
-  const bool chooses = options.skip > 0 || options.keep > 0 || !options.clean.empty();
+}
+
+void ApplyPhases(const FactorsOptions& options, Study& study) {
+  const bool chooses = options.skip > 0 || options.keep > 0 || !options.kept.empty();
   if (!options.span.empty() || chooses) RequireRegions(study.phases);
   for (PhaseSpec& phase : study.phases) {
     if (options.span == "whole") phase.span = Span::kWhole;
     if (options.span == "each") phase.span = Span::kEach;
     if (options.skip > 0) phase.skip = static_cast<std::size_t>(options.skip);
     if (options.keep > 0) phase.keep = static_cast<std::size_t>(options.keep);
-    if (!options.clean.empty()) phase.clean = ParseClean(options.clean, "--clean");
+    if (!options.kept.empty()) phase.clean = ParseClean(options.kept, "--clean");
   }
   const bool has_whole = std::ranges::any_of(
       study.phases, [](const PhaseSpec& phase) { return phase.kind == PhaseSpec::Kind::kWholeRun; });
@@ -152,10 +135,10 @@ bool AreTables(const std::vector<std::string>& inputs) {
 
 FactorTable ReadTables(const FactorsOptions& options) {
   const bool is_for_traces = !options.phases.empty() || !options.span.empty() || !options.rules.empty() ||
-                             !options.groups.empty() || !options.preset.empty() || !options.clean.empty() ||
+                             !options.groups.empty() || !options.preset.empty() || !options.kept.empty() ||
                              !options.counters.instructions.empty() || !options.counters.cycles.empty() ||
                              options.skip > 0 || options.keep > 0 || options.eager_limit >= 0 ||
-                             options.choice.IsGiven();
+                             options.application > 0 || !options.accepted.empty();
   if (is_for_traces) {
     throw Error(ErrorKind::kUsage, options.inputs.front(),
                 "is a factor table, which takes only --scaling, --reference, --series, --format and --date");
@@ -174,7 +157,7 @@ FactorTable ReadTables(const FactorsOptions& options) {
 }
 
 // A table goes on without the records of its runs, so it takes what they warn of along.
-FactorTable WithWarningsOfRuns(const MeasuredRuns& measured) {
+FactorTable WithWarningsOfRuns(const Results& measured) {
   FactorTable table = measured.table;
   std::vector<Finding> warnings;
   for (const RunRecord& run : measured.runs) MergeFindings(run.findings, warnings, run.path);
@@ -195,9 +178,10 @@ int Factors(const FactorsOptions& options, const Common& common) {
     WriteTable(table, format, options, messages);
     return 0;
   }
-  Study study = StudyOfInputs(options.inputs, options.preset, options.choice);
+  RefuseRepeated(options.phases);
+  Study study = StudyOfInputs(options);
   Apply(options, study);
-  const MeasuredRuns measured = MeasureRuns(study, messages.Progress());
+  const StudyResults measured = MeasureRuns(study, messages.Progress());
   const auto warn = [&] { messages.FindingsOf(measured.table, measured.runs); };
   const OnError warnings(warn);
   WriteTable(WithWarningsOfRuns(measured), format, options, messages);
@@ -219,11 +203,11 @@ void AddFactorsCommand(CommandLine& line) {
                    "A study file, traces of one program (.otf2, .prv, .prv.gz), a factor table, or "
                    "runs measured by TALP (.json)")
       ->required();
-  AddPhaseOption(command, options.phases);
+  AddPhaseOption(command, options);
   AddChoiceOption(command, "--span", options.span, {"whole", "each"},
                   "Count the whole window of a rank, or each occurrence (default: whole where the gaps are small)");
-  AddIterationOptions(command, options.skip, options.keep);
-  command->add_option("--clean", options.clean,
+  AddIterationOptions(command, options);
+  command->add_option("--clean", options.kept,
                       "Keep undisturbed iterations: longest for the longest run of them, or how many of the cleanest");
   AddChoiceOption(command, "--rules", options.rules, {"bsc", "causal"}, "Rules of the ideal replay (default: bsc)");
   command->add_option("--eager-limit", options.eager_limit, "With causal: bytes from which messages rendezvous")
@@ -233,8 +217,8 @@ void AddFactorsCommand(CommandLine& line) {
       ->check(CoreCount());
   AddChoiceOption(command, "--groups", options.groups, {"auto", "none"},
                   "Find groups of ranks that do different work: auto or none (default: as in the study, else auto)");
-  AddTraceOptions(command, options.choice);
-  AddCounterOptions(command, options.counters);
+  AddTraceOptions(command, options);
+  AddCounterOptions(command, options);
   AddChoiceOption(command, "--hybrid", options.hybrid, {"multiplicative", "additive"},
                   "Scheme for runs with threads: multiplicative, or additive beside it (default: multiplicative)");
   command->add_option("--series", options.series, "Name of the program in the table");

@@ -60,17 +60,11 @@ void RefuseOverwritingInputs(const GateOptions& options) {
   }
 }
 
-void RefuseScalingOfResults(const MeasuredResults& results, const std::string& scaling) {
-  if (!results.is_results_json || scaling.empty()) return;
-  throw Error(ErrorKind::kUsage, "--scaling", results.name + " says how its runs scale",
-              "set it in the study; --scaling is for factor tables");
-}
-
 GateInput ReadGateInput(const GateOptions& options, const Messages& messages) {
   const std::optional<Scaling> scaling = ScalingByName(options.table.scaling);
   GateInput input;
   input.results = ReadResultFiles(options.results, scaling);
-  RefuseScalingOfResults(input.results, options.table.scaling);
+  if (input.results.is_results_json) RefuseScaling(input.results.name, options.table.scaling);
   messages.Findings("", input.results.table.findings);
   input.baseline_name = options.baseline;
   Diagnostics diagnostics;
@@ -90,9 +84,9 @@ GateInput ReadGateInput(const GateOptions& options, const Messages& messages) {
 int Gate(const GateOptions& options, const Common& common) {
   const Messages messages(common);
   RefuseOverwritingInputs(options);
-  const GateRulesFile file = LoadGateRules(options.rules);
-  GateRules rules = ParseRules(file.config, file.name);
-  rules.is_built_in = file.is_built_in;
+  const auto& [config, name] = LoadGateRules(options.rules);
+  GateRules rules = ParseRules(config, name);
+  rules.is_built_in = name != options.rules;
   ProjectionOptionsOf(options.table);  // reports wrong options whether a rule projects or not
   const GateInput input = ReadGateInput(options, messages);
   const GateReport report = Judge(rules, input);
@@ -132,9 +126,10 @@ void AddGateCommand(CommandLine& line) {
                   "Mark rules in the CI server: github or gitlab");
   command->add_option("--annotations-file", options.annotations_file, "File for the annotations (default: -)");
   AddScalingOption(command, options.table.scaling, "How the runs of factor tables scale (default: as they say)");
-  AddTargetsOption(command, options.targets,
-                   "Core counts for rules with cores = \"targets\", separated by commas (default: as in results.json, "
-                   "else powers of two up to 64 times the largest run)");
+  AddCoreCountsOption(
+      command, "--targets", options.targets,
+      "Core counts for rules with cores = \"targets\", separated by commas (default: as in results.json, "
+      "else powers of two up to 64 times the largest run)");
   AddModelOptions(command, options.table);
 }
 

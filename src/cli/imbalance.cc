@@ -31,29 +31,7 @@
 namespace farscale {
 namespace {
 
-struct ImbalanceOptions {
-  TraceChoice choice;
-  std::vector<std::string> inputs;
-  std::vector<std::string> phases;
-  std::int64_t top = 10;
-  std::string rules = "bounded";
-  std::string output;
-  std::string templates;
-  std::vector<std::int64_t> grow_to;
-  bool without_causes = false;
-};
-
-// Losses of every run, and their growth over the runs.
-struct Losses {
-  std::string title;
-  std::vector<LossRecord> records;  // measured runs
-  std::vector<LossRecord> grown;    // grown runs
-  std::vector<LossProjection> projected;
-  std::vector<LossGrowth> growth;
-  std::vector<Finding> warnings;  // from the runs
-};
-
-std::vector<Finding> WarningsOf(const MeasuredRuns& measured) {
+std::vector<Finding> WarningsOf(const Results& measured) {
   std::vector<Finding> warnings;
   MergeFindings(measured.table.findings, warnings);
   for (const RunRecord& run : measured.runs) MergeFindings(run.findings, warnings, run.path);
@@ -69,12 +47,13 @@ bool IsSmaller(const LossRecord& record, const std::vector<LossRecord>& records)
 }
 
 // The largest run of every phase, or all runs.
-void Print(const Losses& losses, std::size_t top, bool shows_all, const Partials& texts) {
+void Print(const Results& results, const std::vector<LossGrowth>& growth, std::size_t top, bool shows_all,
+           const Partials& texts) {
   bool is_first = true;
   std::size_t left_out = 0;
-  for (const std::vector<LossRecord>* records : {&losses.records, &losses.grown}) {
+  for (const std::vector<LossRecord>* records : {&results.losses, &results.grown_losses}) {
     for (const LossRecord& record : *records) {
-      if (!shows_all && records == &losses.records && IsSmaller(record, *records)) {
+      if (!shows_all && records == &results.losses && IsSmaller(record, *records)) {
         ++left_out;
         continue;
       }
@@ -82,49 +61,50 @@ void Print(const Losses& losses, std::size_t top, bool shows_all, const Partials
       is_first = false;
     }
   }
-  if (!losses.growth.empty()) fmt::print("\n{}", FormatGrowth(losses.growth, texts, WidthOfOutput()));
+  if (!growth.empty()) fmt::print("\n{}", FormatGrowth(growth, texts, WidthOfOutput()));
   if (left_out > 0) PrintSentences({"Largest run of every phase; -v shows the smaller runs, too."});
 }
 
-void Write(const Losses& losses, PageForm form, const ImbalanceOptions& options, const ReportTemplates& templates) {
-  std::vector<LossRecord> all = losses.records;
-  all.insert(all.end(), losses.grown.begin(), losses.grown.end());
-  const ReportModel model = BuildLossesModel(all, losses.growth, losses.title, templates.partials,
-                                             static_cast<std::size_t>(options.top), losses.warnings);
+void Write(const Results& results, const std::vector<LossGrowth>& growth, const std::vector<Finding>& warnings,
+           PageForm form, const TraceOptions& options, const ReportTemplates& templates) {
+  std::vector<LossRecord> all = results.losses;
+  all.insert(all.end(), results.grown_losses.begin(), results.grown_losses.end());
+  const ReportModel model =
+      BuildLossesModel(all, growth, results.title, templates.partials, static_cast<std::size_t>(options.top), warnings);
   WritePages(form, options.output, "imbalance", model, templates,
-             [&] { return WriteLossesJson(all, losses.projected, losses.warnings); });
+             [&] { return WriteLossesJson(all, results.loss_projections, warnings); });
 }
 
 // The title of a study; for traces the name of the program.
-std::string TitleOf(const Study& study, const MeasuredRuns& measured) {
+std::string TitleOf(const Study& study, const Results& measured) {
   if (!study.title.empty()) return study.title;
   const std::string program = measured.runs.front().program;
   return program.empty() ? measured.runs.front().path : std::filesystem::path(program).filename().string();
 }
 
-// Adds losses of grown runs; reasons why some could not be grown go to the findings.
-void AddGrown(const Study& study, const MeasuredRuns& measured, const ImbalanceOptions& options,
-              const Messages& messages, Losses& losses) {
-  const GrownStudies grown = GrowStudies(study, measured.table, options.grow_to, std::nullopt, messages.Progress());
+// Adds losses of grown runs, and the reasons why some could not be grown.
+void AddGrown(const Study& study, const TraceOptions& options, const Messages& messages, Results& results,
+              std::vector<Finding>& warnings) {
+  const GrownStudies grown = GrowStudies(study, results.table, options.grow_to, std::nullopt, messages.Progress());
   for (const Study& phase : grown.phases) {
-    MeasuredRuns runs = MeasureRuns(phase, messages.Progress(), {}, Detail::kLosses);
-    std::ranges::move(runs.losses, std::back_inserter(losses.grown));
+    std::ranges::move(MeasureRuns(phase, messages.Progress(), {}, Detail::kLosses).losses,
+                      std::back_inserter(results.grown_losses));
   }
   messages.Findings("", grown.findings);
-  losses.warnings.insert(losses.warnings.end(), grown.findings.begin(), grown.findings.end());
+  warnings.insert(warnings.end(), grown.findings.begin(), grown.findings.end());
 }
 
 constexpr std::string_view kCubeEnding = ".cubex";
 
 // For readers of Cube: of ranks, not of threads.
-int WriteProfile(const ImbalanceOptions& options, const Common& common) {
+int WriteProfile(const TraceOptions& options, const Common& common) {
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.choice, options.phases);
+  Study study = StudyOfInputs(options);
   if (study.runs.size() != 1 || study.phases.size() != 1 || !options.grow_to.empty()) {
     throw Error(ErrorKind::kUsage, options.output, "a Cube profile is of one phase of one run",
                 "give one trace and at most one --phase");
   }
-  Trace trace = ReadTrace(study.runs.front().trace, ReadOptionsOf(options.choice));
+  Trace trace = ReadTrace(study.runs.front().trace, options.Reading());
   const Matching matching = MatchSynchronised(trace);
   RequireClocks(trace, matching);
   const PhaseCut cut = CutClean(trace, matching, CutPhase(trace, study.phases.front()), study.factors);
@@ -139,71 +119,69 @@ int WriteProfile(const ImbalanceOptions& options, const Common& common) {
   return 0;
 }
 
-int Imbalance(const ImbalanceOptions& options, const Common& common) {
+int Imbalance(const TraceOptions& options, const Common& common) {
   if (options.output.ends_with(kCubeEnding)) return WriteProfile(options, common);
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("imbalance", options.templates);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.choice, options.phases);
+  Study study = StudyOfInputs(options);
   study.delays = *ParseDelayRules(options.rules);
   study.finds_causes = !options.without_causes;
-  const MeasuredRuns measured = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
+  StudyResults results = MeasureRuns(study, messages.Progress(), {}, Detail::kLosses);
   const auto warn = [&] {
-    messages.FindingsOf(measured.table, measured.runs);
-    for (const LossRecord& of_run : measured.losses) messages.Findings(of_run.trace, of_run.findings);
+    messages.FindingsOf(results.table, results.runs);
+    for (const LossRecord& of_run : results.losses) messages.Findings(of_run.trace, of_run.findings);
   };
-  const OnError warnings(warn);
+  const OnError on_error(warn);
   const ModelLibrary library = LoadModels(study.model_files);
-  Losses losses{TitleOf(study, measured), measured.losses, {}, {}, {}, WarningsOf(measured)};
-  const std::vector<PhaseProjection> factors = Project(measured.table, library, study.projection, messages.Progress());
-  losses.projected = ProjectLosses(losses.records, factors, library, study.projection);
-  if (losses.records.size() > study.phases.size()) {
-    losses.growth = DescribeGrowth(losses.projected, factors, templates.partials);
+  std::vector<Finding> warnings = WarningsOf(results);
+  std::vector<LossGrowth> growth;
+  results.title = TitleOf(study, results);
+  results.projections = Project(results.table, library, study.projection, messages.Progress());
+  results.loss_projections = ProjectLosses(results.losses, results.projections, library, study.projection);
+  if (results.losses.size() > study.phases.size()) {
+    growth = DescribeGrowth(results.loss_projections, results.projections, templates.partials);
   }
-  if (!options.grow_to.empty()) AddGrown(study, measured, options, messages, losses);
+  if (!options.grow_to.empty()) AddGrown(study, options, messages, results, warnings);
   if (form == PageForm::kText) {
-    Print(losses, static_cast<std::size_t>(options.top), common.verbose, templates.partials);
+    Print(results, growth, static_cast<std::size_t>(options.top), common.verbose, templates.partials);
   } else {
-    Write(losses, form, options, templates);
+    Write(results, growth, warnings, form, options, templates);
   }
   warn();
-  const int failure = ReportFailures(measured.runs, measured.failure);
-  return failure == 0 && !options.grow_to.empty() && losses.grown.empty() ? static_cast<int>(ErrorKind::kNotEnoughData)
-                                                                          : failure;
+  const int failure = ReportFailures(results.runs, results.failure);
+  const bool lacks_grown = !options.grow_to.empty() && results.grown_losses.empty();
+  return failure == 0 && lacks_grown ? static_cast<int>(ErrorKind::kNotEnoughData) : failure;
 }
 
 }  // namespace
 
 void AddImbalanceCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<ImbalanceOptions>(
-      line, "imbalance", "Find where time is lost: wait states, their causes, the critical path", Imbalance);
+  auto [command, options] =
+      AddCommand(line, "imbalance", "Find where time is lost: wait states, their causes, the critical path", Imbalance);
+  options.rules = "bounded";
   command->footer(
       "Waits are charged to the call paths that made other ranks wait. Short-term costs are waits that a delay caused\n"
       "itself, long-term costs those that these waits caused in turn. docs/formulas.md describes both rules.\n"
       "With -o NAME.cubex, the profile of one phase of one run is written for Cube.");
-  AddInputOptions(command, options.inputs, options.choice);
-  AddPhaseOption(command, options.phases);
+  AddInputOptions(command, options);
+  AddPhaseOption(command, options);
   AddChoiceOption(command, "--rules", options.rules, {"bounded", "conserving", "scalasca"},
                   "How waits are charged to delays: bounded (by how much longer the late rank was), conserving "
                   "(Böhme) or scalasca")
       ->capture_default_str();
-  AddGrowOption(command, options.grow_to);
+  AddGrowOption(command, options);
   command->add_flag("--without-causes", options.without_causes,
                     "Leave out causes with their remedies and gains, and the gain without latency: replays of the run");
-  AddPageOptions(command, options.output, options.top, options.templates);
+  AddPageOptions(command, options);
 }
 
 namespace {
 
-struct BalanceOptions {
-  TraceChoice choice;
-  std::vector<std::string> inputs;
-  std::string phase;
+struct BalanceOptions : TraceOptions {
   BalanceStudy balance;
   std::vector<std::string> strategies, placements;
   std::string predictor = "last";
-  std::string network;
-  std::string computation;
   std::string task_bytes;
   double step_time = 50;     // ns
   double switch_time = 0;    // ns
@@ -211,10 +189,7 @@ struct BalanceOptions {
   std::string drift = "constant";
   std::size_t per_node = 0;
   std::vector<double> targets;
-  std::int64_t top = 10;
   std::string rank_files;
-  std::string output;
-  std::string templates;
 };
 
 // A number with or without a unit (64MB, 1.5GiB), else a file that says it rank by rank.
@@ -242,6 +217,7 @@ void ReadTaskBytes(const std::string& text, BalanceStudy& balance) {
 // The balancing to study, with options that are given in other units or by name.
 BalanceStudy MakeBalanceStudy(const BalanceOptions& options) {
   BalanceStudy balance = options.balance;
+  balance.grow_to = options.grow_to;
   SweepOptions& sweep = balance.sweep;
   for (const std::string& id : options.strategies) sweep.strategies.push_back(StrategyById(id).id);
   if (!options.placements.empty()) sweep.placements.clear();
@@ -258,16 +234,6 @@ BalanceStudy MakeBalanceStudy(const BalanceOptions& options) {
   if (options.per_node > 0) balance.per_node = options.per_node;
   ReadTaskBytes(options.task_bytes, balance);
   return balance;
-}
-
-std::vector<BalancedProjection> ProjectTables(std::vector<BalancedTable> tables, const Study& study) {
-  const ModelLibrary library = LoadModels(study.model_files);
-  std::vector<BalancedProjection> projections;
-  for (BalancedTable& table : tables) {
-    std::vector<PhaseProjection> projected = Project(table.table, library, study.projection);
-    projections.push_back({std::move(table.label), std::move(table.table), std::move(projected)});
-  }
-  return projections;
 }
 
 // No folder where no mapping gains enough: one without files would look as if something had failed.
@@ -287,22 +253,22 @@ int Balance(const BalanceOptions& options, const Common& common) {
   const PageForm form = PageFormOf(options.output);
   const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.choice);
+  Study study = StudyOfInputs(options);
   if (study.runs.front().trace == options.inputs.front()) study.title.clear();  // no study: the name of its program
   if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
   if (options.phase == "auto") study.phases = {PhaseSpec::WholeRun()};  // nothing that the study has chosen
   if (!options.targets.empty()) study.projection.targets = options.targets;
-  BalanceResults results = RunBalance(study, MakeBalanceStudy(options), messages.Progress());
-  const std::vector<BalancedProjection> projections = ProjectTables(std::move(results.tables), study);
+  const auto results = RunBalance(study, MakeBalanceStudy(options), LoadModels(study.model_files), messages.Progress());
+  const WhatIf& what_if = results.first;
   const ReportModel model =
-      BuildBalanceModel(results.what_if, templates.partials, projections, static_cast<std::size_t>(options.top));
+      BuildBalanceModel(what_if, templates.partials, results.second, static_cast<std::size_t>(options.top));
   if (form == PageForm::kText) fmt::print("{}", WriteBalanceText(model, templates.partials, WidthOfOutput()));
-  messages.Findings("", results.what_if.findings);
+  messages.Findings("", what_if.findings);
   if (form != PageForm::kText) {
     WritePages(form, options.output, "balance", model, templates,
-               [&] { return WriteWhatIfJson(results.what_if, projections); });
+               [&] { return WriteWhatIfJson(what_if, results.second); });
   }
-  WriteRankFiles(results.what_if, options, common);
+  WriteRankFiles(what_if, options, common);
   return 0;
 }
 
@@ -402,7 +368,7 @@ void AddBalanceCommand(CommandLine& line) {
   command->footer(
       "Replays runs with their ranks as tasks that share processors and move between them, as under AMPI. With strong\n"
       "scaling, the run with as many ranks as there are processors is the baseline of all gains.");
-  AddInputOptions(command, options.inputs, options.choice);
+  AddInputOptions(command, options);
   command->add_option(
       "--phase", options.phase,
       "Region of an iteration, by name or as /regular expression/, or auto for the loop of the runs (default: the "
@@ -412,12 +378,12 @@ void AddBalanceCommand(CommandLine& line) {
   command->add_option("--targets", options.targets, "Processors to predict balanced factors at (default: as the study)")
       ->delimiter(',')
       ->check(Positive());
-  AddGrowOption(command, options.balance.grow_to);
+  AddGrowOption(command, options);
   command->add_option(
       "--rank-files", options.rank_files,
       "Folder for files that place ranks on nodes as the best mapping does, if it gains 2 % or more: for "
       "Open MPI, Slurm and MPICH");
-  AddPageOptions(command, options.output, options.top, options.templates);
+  AddPageOptions(command, options);
 }
 
 }  // namespace farscale

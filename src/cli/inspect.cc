@@ -17,11 +17,9 @@
 namespace farscale {
 namespace {
 
-struct InspectOptions {
-  std::string trace;
+struct InspectOptions : TraceOptions {
   bool json = false;
   std::size_t most_regions = 20;
-  TraceChoice choice;
 };
 
 struct CallSummary {
@@ -108,9 +106,7 @@ double CounterTotal(const Trace& trace, std::size_t counter) {
 
 Inspection Inspect(const InspectOptions& options) {
   Inspection inspection;
-  ReadOptions what = ReadOptionsOf(options.choice);
-  what.keep_threads = true;
-  inspection.trace = ReadTrace(options.trace, what);
+  inspection.trace = ReadTrace(options.trace, options.Reading(true));
   const Matching matching = MatchSynchronised(inspection.trace);
   inspection.regions = SummarizeRegions(inspection.trace);
   SummarizeCalls(inspection);
@@ -275,19 +271,14 @@ void PrintAdvice(const Inspection& inspection) {
 
 }  // namespace
 
-template <>
-Fields<NodeSummary> FieldsOf<NodeSummary>() {
-  return {Properties<&NodeSummary::name, &NodeSummary::ranks>()};
-}
+Fields<NodeSummary> FieldsOf(Described<NodeSummary>) { return {Properties<&NodeSummary::name, &NodeSummary::ranks>()}; }
 
-template <>
-Fields<Communicator> FieldsOf<Communicator>() {
+Fields<Communicator> FieldsOf(Described<Communicator>) {
   return {Property<&Communicator::name>(),
           Computed<Communicator>("size", [](const Communicator& one) { return one.is_self ? 1 : one.members.size(); })};
 }
 
-template <>
-Fields<CounterSummary> FieldsOf<CounterSummary>() {
+Fields<CounterSummary> FieldsOf(Described<CounterSummary>) {
   using T = CounterSummary;
   return {
       Properties<&T::name, &T::unit, &T::description>(),
@@ -295,14 +286,12 @@ Fields<CounterSummary> FieldsOf<CounterSummary>() {
   };
 }
 
-template <>
-Fields<CallSummary> FieldsOf<CallSummary>() {
+Fields<CallSummary> FieldsOf(Described<CallSummary>) {
   using T = CallSummary;
   return {Properties<&T::name, &T::count>(), Property<&T::share>().AtLeast(0)};
 }
 
-template <>
-Fields<RegionSummary> FieldsOf<RegionSummary>() {
+Fields<RegionSummary> FieldsOf(Described<RegionSummary>) {
   using T = RegionSummary;
   return {"inspection/region",
           {
@@ -317,8 +306,7 @@ Fields<RegionSummary> FieldsOf<RegionSummary>() {
           }};
 }
 
-template <>
-Fields<Inspection> FieldsOf<Inspection>() {
+Fields<Inspection> FieldsOf(Described<Inspection>) {
   using T = Inspection;
   const auto of_trace = [](auto value) { return [value](const T& inspection) { return value(inspection.trace); }; };
   return Fields<T>{
@@ -378,9 +366,8 @@ void AddInspectCommand(CommandLine& line) {
   auto [command, options] = AddCommand<InspectOptions>(
       line, "inspect", "Show what is in a trace: ranks, nodes, MPI functions, regions, loops, counters, anomalies",
       InspectTrace);
-  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
-      ->required();
-  AddTraceOptions(command, options.choice);
+  AddTraceInput(command, options);
+  AddTraceOptions(command, options);
   command->add_flag("--json", options.json, "Print JSON");
   command->add_option("--regions", options.most_regions, "How many regions to list")->capture_default_str();
 }

@@ -28,21 +28,6 @@
 namespace farscale {
 namespace {
 
-struct CutOptions {
-  TraceChoice choice;
-  std::string trace;
-  std::string output;
-  std::string phase;
-  std::string window;
-  std::string network;
-  std::string computation;
-  CounterNames counters;
-  std::int64_t skip = 0;
-  std::int64_t keep = 0;
-  bool clean = false;
-  bool main_threads = false;
-};
-
 // "0.5,1.25"
 void ParseWindow(const std::string& text, PhaseSpec& spec) {
   const std::vector<std::string> parts = Split(text, ',');
@@ -53,7 +38,7 @@ void ParseWindow(const std::string& text, PhaseSpec& spec) {
   }
 }
 
-PhaseSpec SpecOf(const CutOptions& options) {
+PhaseSpec SpecOf(const TraceOptions& options) {
   PhaseSpec spec = PhaseSpec::WholeRun();
   if (!options.phase.empty() && !options.window.empty()) {
     throw Error(ErrorKind::kUsage, "--window", "a phase is a region or a window",
@@ -86,14 +71,14 @@ std::string Summary(const Trace& trace, const PhaseCut& cut, const Trace& result
 }
 
 // The scenario to replay the run under; nothing: as measured.
-std::optional<Scenario> ScenarioOf(const CutOptions& options) {
+std::optional<Scenario> ScenarioOf(const TraceOptions& options) {
   if (options.network.empty()) {
     if (options.computation.empty()) return std::nullopt;
     throw Error(ErrorKind::kUsage, "--computation", "other computation needs a network to replay on", "add --network");
   }
   RunSpec run;
   run.trace = options.trace;
-  options.choice.ApplyTo(run);
+  options.ApplyTo(run);
   Scenario scenario;
   scenario.network =
       options.network == "calibrated" ? CalibrateToRuns({run}, {}) : LoadNetwork(options.network, "--network");
@@ -113,14 +98,12 @@ void RefuseThreads(const Trace& trace) {
               "--phase");
 }
 
-int Cut(const CutOptions& options, const Common& common) {
+int Cut(const TraceOptions& options, const Common& common) {
   const Messages messages(common);
   PhaseSpec spec = SpecOf(options);
   RequireFree(options.output, ".otf2");
   const std::optional<Scenario> scenario = ScenarioOf(options);
-  ReadOptions what = ReadOptionsOf(options.choice);
-  what.keep_threads = !options.main_threads;
-  Trace trace = ReadTrace(options.trace, what);
+  Trace trace = ReadTrace(options.trace, options.Reading(!options.main_threads));
   RefuseThreads(trace);
   const Matching matching = MatchSynchronised(trace);
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
@@ -147,17 +130,16 @@ int Cut(const CutOptions& options, const Common& common) {
 
 void AddCutCommand(CommandLine& line) {
   auto [command, options] =
-      AddCommand<CutOptions>(line, "cut", "Cut a phase out of a trace and write it as a trace of its own", Cut);
+      AddCommand(line, "cut", "Cut a phase out of a trace and write it as a trace of its own", Cut);
   command->footer(
       "Factors of the new trace are those of the phase with --span whole. Of the rest of the run it keeps only\n"
       "messages and collectives that cross the edge.");
-  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
-      ->required();
+  AddTraceInput(command, options);
   command->add_option("-o,--output", options.output, "Anchor file to write, NAME.otf2; it must not exist")->required();
   command->add_option("--phase", options.phase,
                       "Region to cut out, by name or as /regular expression/, or auto for the loop of the run "
                       "(default: the whole run)");
-  AddIterationOptions(command, options.skip, options.keep);
+  AddIterationOptions(command, options);
   command->add_flag("--clean", options.clean, "Keep the longest run of undisturbed iterations");
   command->add_option("--window", options.window, "Cut out BEGIN,END instead, in seconds since the start of the run");
   command->add_flag("--main-threads", options.main_threads,
@@ -167,8 +149,8 @@ void AddCutCommand(CommandLine& line) {
   AddChoiceOption(command, "--computation", options.computation,
                   {"auto", "cycles", "cpu-time", "iterations", "instructions"},
                   "With --network, replace lengths of computation by estimates from this source");
-  AddTraceOptions(command, options.choice);
-  AddCounterOptions(command, options.counters);
+  AddTraceOptions(command, options);
+  AddCounterOptions(command, options);
   command->add_option("--cpu-time", options.counters.cpu_time, "Counter that holds CPU time");
 }
 
@@ -176,13 +158,6 @@ namespace {
 
 // Up to the first deviation of the run time the network explains the run, beyond the second it does not.
 constexpr double kNear = 0.02, kFar = 0.1;
-
-struct CalibrateOptions {
-  TraceChoice choice;
-  std::vector<std::string> traces;
-  std::string output;
-  std::string rules;
-};
 
 std::string InMegabytes(double bandwidth) { return FormatSignificant(bandwidth / 1e6, 4) + " MB/s"; }
 
@@ -233,9 +208,9 @@ void Print(const Trace& trace, const Calibration& calibration) {
 // Ranks of a trace and messages that its calibration uses.
 using TraceSize = std::pair<std::size_t, std::uint64_t>;
 
-std::pair<TraceSize, Calibration> CalibrateTrace(const std::string& path, const TraceChoice& choice,
+std::pair<TraceSize, Calibration> CalibrateTrace(const std::string& path, const TraceOptions& options,
                                                  const ReplayRules& rules, const Messages& messages, bool print) {
-  Trace trace = ReadTrace(path, ReadOptionsOf(choice));
+  Trace trace = ReadTrace(path, options.Reading());
   const Matching matching = MatchSynchronised(trace);
   Diagnostics diagnostics = trace.diagnostics;
   diagnostics.Merge(matching.diagnostics);
@@ -250,10 +225,10 @@ std::pair<TraceSize, Calibration> CalibrateTrace(const std::string& path, const 
   return {{trace.size(), used}, std::move(calibration)};
 }
 
-int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
+int CalibrateTraces(const TraceOptions& options, const Common& common) {
   const Messages messages(common);
   const bool to_file = IsFile(options.output);
-  for (const std::string& path : options.traces) {
+  for (const std::string& path : options.inputs) {
     if (to_file) RefuseOverwriting(path, options.output);
   }
   ReplayRules rules;
@@ -261,10 +236,10 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
   const bool print = options.output.empty() || (to_file && !common.quiet);
   std::optional<std::pair<TraceSize, Calibration>> largest;
   std::vector<Error> failures;
-  for (const std::string& path : options.traces) {
+  for (const std::string& path : options.inputs) {
     try {
-      auto one = CalibrateTrace(path, options.choice, rules, messages, print);
-      if (print && options.traces.size() > 1) fmt::print("\n");
+      auto one = CalibrateTrace(path, options, rules, messages, print);
+      if (print && options.inputs.size() > 1) fmt::print("\n");
       if (!largest || one.first > largest->first) largest = std::move(one);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kNotEnoughData) throw;
@@ -282,28 +257,18 @@ int CalibrateTraces(const CalibrateOptions& options, const Common& common) {
 }  // namespace
 
 void AddCalibrateCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<CalibrateOptions>(
+  auto [command, options] = AddCommand(
       line, "calibrate", "Fit latency and bandwidth of a network to the messages of a trace", CalibrateTraces);
   command->footer(
       "Every trace is fitted. The network of the trace with the most ranks is written (docs/network-files.md).");
-  command->add_option("trace", options.traces, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
-  AddTraceOptions(command, options.choice);
+  command->add_option("trace", options.inputs, "Traces of one machine (.otf2, .prv, .prv.gz)")->required();
+  AddTraceOptions(command, options);
   AddChoiceOption(command, "--rules", options.rules, {"bsc", "causal"},
                   "Rules of the replay that checks the network (default: bsc)");
   command->add_option("-o,--output", options.output, "Network file to write (.toml); - prints it alone");
 }
 
 namespace {
-
-struct TimelineOptions {
-  TraceChoice choice;
-  std::string trace;
-  std::string output = "-";
-  std::string format = "perfetto";
-  std::string phase;
-  CounterNames counters;
-  bool ideal = false;
-};
 
 // On a network whose messages take one tick, so that who waits for whom stays visible.
 ScenarioRun ReplayIdeal(Trace& trace, const Matching& matching, const PhaseCut& cut, const CounterNames& counters) {
@@ -312,7 +277,7 @@ ScenarioRun ReplayIdeal(Trace& trace, const Matching& matching, const PhaseCut& 
   return ReplayScenario(trace, matching, {cut}, scenario, {{}, counters});
 }
 
-LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const TimelineOptions& options) {
+LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const TraceOptions& options) {
   DiagnosisOptions diagnosis;
   diagnosis.causes = CauseOptions{options.counters};
   diagnosis.slack = false;
@@ -323,13 +288,11 @@ LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut
   return losses;
 }
 
-int WriteTimeline(const TimelineOptions& options, const Common& common) {
+int WriteTimeline(const TraceOptions& options, const Common& common) {
   const Messages messages(common);
   if (IsFile(options.output)) RefuseOverwriting(options.trace, options.output);
   PhaseSpec spec = options.phase.empty() ? PhaseSpec::WholeRun() : PhaseSpec::Region(options.phase);
-  ReadOptions reading = ReadOptionsOf(options.choice);
-  reading.keep_threads = true;  // and with them devices
-  Trace trace = ReadTrace(options.trace, reading);
+  Trace trace = ReadTrace(options.trace, options.Reading(true));  // with threads also devices
   const Matching matching = MatchSynchronised(trace);
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
   PhaseCut cut = CutPhase(trace, spec);
@@ -355,13 +318,14 @@ int WriteTimeline(const TimelineOptions& options, const Common& common) {
 }  // namespace
 
 void AddTimelineCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<TimelineOptions>(
+  auto [command, options] = AddCommand(
       line, "timeline", "Write a timeline with wait states and the worst places for a viewer", WriteTimeline);
+  options.output = "-";
+  options.format = "perfetto";
   command->footer(
       "Open the file in https://ui.perfetto.dev or chrome://tracing; nothing is uploaded. A wait lies in its call and\n"
       "names the late rank; arrows lead from late senders and receivers to whoever waits for them.");
-  command->add_option("trace", options.trace, "The trace: anchor file of an OTF2 archive, or a Paraver trace")
-      ->required();
+  AddTraceInput(command, options);
   command->add_option("-o,--output", options.output, "File to write; - for standard output")->capture_default_str();
   AddChoiceOption(command, "--format", options.format, {"perfetto", "annotations"},
                   "perfetto: JSON of trace events; annotations: JSON of the worst instance of each cause")
@@ -370,49 +334,40 @@ void AddTimelineCommand(CommandLine& line) {
                       "Region to write, by name or as /regular expression/, or auto for the loop of the run "
                       "(default: the whole run)");
   command->add_flag("--ideal", options.ideal, "As replayed on an ideal network instead of as measured");
-  AddTraceOptions(command, options.choice);
-  AddCounterOptions(command, options.counters);
+  AddTraceOptions(command, options);
+  AddCounterOptions(command, options);
 }
 
 namespace {
 
-struct PhasesOptions {
-  TraceChoice choice;
-  std::vector<std::string> traces;
-  std::string phase = "auto";
-  std::string output;
-};
-
-int Phases(const PhasesOptions& options, const Common& common) {
+int Phases(const TraceOptions& options, const Common& common) {
   const bool to_file = IsFile(options.output);
   if (to_file) RequireFree(options.output, ".toml");
   const Messages messages(common);
   const PhaseSpec spec = PhaseSpec::Region(options.phase);
   if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
-  ReadOptions what = ReadOptionsOf(options.choice);
-  what.keep_threads = true;
-  const RunStructures runs =
-      ReadStructures(options.traces, spec, IsAutomatic(options.phase), what, messages.Progress(), WidthOfOutput());
+  const RunStructures runs = ReadStructures(options.inputs, spec, IsAutomatic(options.phase), options.Reading(true),
+                                            messages.Progress(), WidthOfOutput());
   std::optional<Error> failure;
-  for (std::size_t i = 0; i < options.traces.size(); ++i) {
+  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
     const std::optional<Error>& error = runs.errors[i];
-    if (error && options.traces.size() == 1) throw *error;
+    if (error && options.inputs.size() == 1) throw *error;
     if (error) failure = error;
-    messages.Findings(options.traces[i], runs.structures[i].diagnostics.findings());
+    messages.Findings(options.inputs[i], runs.structures[i].diagnostics.findings());
     fmt::print("{}{}", i == 0 ? "" : "\n", error ? std::string(error->what()) + "\n" : runs.structures[i].text);
   }
   if (failure) {
     PrintError(*failure);
     return failure->exit_code();
   }
-  const FoundPhases found = PhasesOf(options.traces, runs.spec, runs.structures);
+  const FoundPhases found = PhasesOf(options.inputs, runs.spec, runs.structures);
   if (!found.loop) messages.Warning(found.why);
   if (options.output.empty()) {
     if (found.loop && !common.quiet) PrintSentences({"Next: add -o study.toml for a study with these phases."});
     return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
   }
   const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
-  StudyDraft draft{.traces = options.traces, .application = options.choice.application, .found = found};
+  StudyDraft draft{.traces = options.inputs, .application = options.application, .found = found};
   if (!folder.empty()) draft.folder = folder;
   WriteOutput(options.output, draft.Text());
   if (to_file && !common.quiet) fmt::print("wrote {0}\nNext: farscale run {0}\n", options.output);
@@ -422,18 +377,19 @@ int Phases(const PhasesOptions& options, const Common& common) {
 }  // namespace
 
 void AddPhasesCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<PhasesOptions>(
+  auto [command, options] = AddCommand(
       line, "phases", "Find the loop of a run, the parts of its iterations and the clean ones; write a study with them",
       Phases);
+  options.phase = "auto";
   command->footer(
       "The traces need no regions. The loop is found in the largest trace and recognised in the others. Without a\n"
       "common loop the study takes the whole run; without -o the exit code is then 4.");
-  command->add_option("trace", options.traces, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
+  command->add_option("trace", options.inputs, "Traces of one program (.otf2, .prv, .prv.gz)")->required();
   command
       ->add_option("--phase", options.phase,
                    "Region of an iteration, or found for the loop in the MPI calls, or auto for either (default: auto)")
       ->allow_extra_args(false);
-  AddTraceOptions(command, options.choice);
+  AddTraceOptions(command, options);
   command->add_option("-o,--output", options.output, "Study file to write (.toml), for editing; it must not exist");
 }
 

@@ -158,8 +158,8 @@ void AddPredictCommand(CommandLine& line) {
       "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). -v prints the projections of all factors.");
   AddTableOptions(command, options.table);
   command->add_option("--train-max", options.train_max, "Fit only runs up to this many cores")->check(CoreCount());
-  AddTargetsOption(
-      command, options.targets,
+  AddCoreCountsOption(
+      command, "--targets", options.targets,
       "Core counts to project to, separated by commas (default: powers of two up to 64 times the largest run)");
   command
       ->add_option("--split", options.split,
@@ -397,8 +397,8 @@ void AddCompareCommand(CommandLine& line) {
       ->add_option("--names", options.names,
                    "Names of the results, separated by commas or blanks (default: their files)")
       ->delimiter(',');
-  AddTargetsOption(command, options.targets,
-                   "Core counts to compare projections at, separated by commas (default: the targets of both)");
+  AddCoreCountsOption(command, "--targets", options.targets,
+                      "Core counts to compare projections at, separated by commas (default: the targets of both)");
   command->add_option("--preset", options.preset, "Preset with the models for factor tables, such as rosas14");
   AddScalingOption(command, options.scaling, "How the runs of factor tables scale (default: as they say)");
   AddTemplatesOption(command, options.templates);

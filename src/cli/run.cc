@@ -36,14 +36,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct RunOptions {
-  std::vector<std::string> inputs;
-  std::string output;
-  std::string preset;
-  std::string templates;
+struct RunOptions : TraceOptions {
   std::string form = "report";
   bool grow = false;
-  TraceChoice choice;
   AllocationFormOptions allocation;
 };
 
@@ -52,6 +47,13 @@ struct StudyToRun {
   std::string file;  // where the study stands; of a draft, where it is written
   std::string text;
   std::optional<StudyDraft> draft = std::nullopt;
+  std::string folder = "";  // for its report; empty: as the study says
+  // Of several studies: what becomes of this one.
+  std::string report = "";       // the folder that the report is in
+  std::string fingerprint = "";  // hash of all inputs; empty: some cannot be read
+  std::uint64_t memory = 0;      // bytes that running it is expected to take
+  ListedStudy row = {};
+  int code = 0;
 };
 
 // A template that cannot be filled must not lose what was measured.
@@ -114,9 +116,9 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
   study.name = NameOf(files);
   study.file = (fs::path(folder) / "study.toml").string();
   RefuseEditedDraft(study.file);
-  StudyDraft draft{.traces = {}, .application = options.choice.application, .folder = folder, .title = study.name};
+  StudyDraft draft{.traces = {}, .application = options.application, .folder = folder, .title = study.name};
   draft.reports_here = true;
-  draft.accepted = options.choice.accepted;
+  draft.accepted = options.accepted;
   study.draft = DraftStudy(files, std::move(draft), messages.Progress());
   study.text = study.draft->Text();
   if (!files.traced.empty()) {
@@ -130,36 +132,36 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
   return study;
 }
 
-// As the options have it. An empty `folder`: as the study says.
-Study ParseStudyToRun(const StudyToRun& study, const std::string& folder, const RunOptions& options) {
-  if (!study.draft && options.choice.application > 0) {
+// As the options have it.
+Study ParseStudyToRun(const StudyToRun& study, const RunOptions& options) {
+  if (!study.draft && options.application > 0) {
     throw Error(ErrorKind::kUsage, "--application", "the study sets the application of each run",
-                "put application = " + std::to_string(options.choice.application) + " into its [[runs]]");
+                "put application = " + std::to_string(options.application) + " into its [[runs]]");
   }
   Study parsed = ParseStudy(study.text, study.file, LoadPreset, options.preset);
-  for (RunSpec& run : parsed.runs) options.choice.ApplyTo(run);
-  if (!folder.empty()) parsed.report_folder = folder;
+  for (RunSpec& run : parsed.runs) options.ApplyTo(run);
+  if (!study.folder.empty()) parsed.report_folder = study.folder;
   if (options.grow && !parsed.growth) parsed.growth = {"calibrated", study.file};
   return parsed;
 }
 
 // Runs the study and writes its report, and the draft beside it. Returns the exit code, whose reason was printed.
-int RunOneStudy(const StudyToRun& study, const std::string& folder, const RunOptions& options, const Common& common,
-                Results& results, std::vector<fs::path>& written) {
+int RunOneStudy(const StudyToRun& study, const RunOptions& options, const Common& common, Results& results,
+                std::vector<fs::path>& written) {
   const Messages messages(common);
-  const Study parsed = ParseStudyToRun(study, folder, options);
+  const Study parsed = ParseStudyToRun(study, options);
   const ModelLibrary library = LoadModels(parsed.model_files);
   const ReportTemplates templates = LoadTemplates(options.templates);
   const bool is_allocation = options.form == "allocation";
   const ReportTemplates form = is_allocation ? LoadFormTemplates("allocation", options.templates) : ReportTemplates();
   CreateFolder(parsed.report_folder);  // before hours of work, not after
-  StudyOutcome outcome = RunStudy(parsed, library, messages.Progress(), ScenariosOf(parsed));
+  StudyResults outcome = RunStudy(parsed, library, messages.Progress(), ScenariosOf(parsed));
   // Nobody has said how these runs scale; what they do is not to be guessed.
-  if (const std::string why = study.draft ? WhyMixed(outcome.results.table) : ""; !why.empty()) {
-    messages.FindingsOf(outcome.results.table, outcome.results.runs);
+  if (const std::string why = study.draft ? WhyMixed(outcome.table) : ""; !why.empty()) {
+    messages.FindingsOf(outcome.table, outcome.runs);
     throw Error(ErrorKind::kUsage, study.name, why, "run those of either kind by themselves");
   }
-  results = std::move(outcome.results);
+  results = std::move(outcome);
   const OnError warnings([&] { messages.FindingsOf(results.table, results.runs); });
   {
     const ProgressStep step(messages.Progress(), "writing the report");
@@ -207,7 +209,7 @@ bool IsFileOfUser(const std::string& network) { return fs::path(network).extensi
 std::string FingerprintOf(const StudyToRun& input, const Study& study, const RunOptions& options) {
   Sha256 hash;
   hash.Add(BuildDescription() + input.text);
-  hash.Add(fmt::format("\n{} {} {}\n", options.preset, options.grow, Join(options.choice.accepted, ",")));
+  hash.Add(fmt::format("\n{} {} {}\n", options.preset, options.grow, Join(options.accepted, ",")));
   for (const RunSpec& run : study.runs) {
     if (run.is_measured) {
       AddFile(run.trace, hash);
@@ -223,19 +225,8 @@ std::string FingerprintOf(const StudyToRun& input, const Study& study, const Run
   return hash.Hex();
 }
 
-// A study of the batch, and what became of it.
-struct Entry {
-  StudyToRun study;
-  std::string folder;        // for its report; empty: as the study says
-  std::string report;        // the folder that this is
-  std::string fingerprint;   // hash of all inputs; empty: some cannot be read
-  std::uint64_t memory = 0;  // bytes that running it is expected to take
-  ListedStudy row;
-  int code = 0;
-};
-
 // Errors are reported and decide the exit code of the study.
-void Guard(Entry& entry, const std::function<void()>& body) {
+void Guard(StudyToRun& entry, const std::function<void()>& body) {
   const auto fail = [&](const Error& error) {
     PrintError(error);
     entry.code = error.exit_code();
@@ -246,53 +237,54 @@ void Guard(Entry& entry, const std::function<void()>& body) {
   } catch (const Error& error) {
     fail(error);
   } catch (const std::bad_alloc&) {
-    fail(Error(ErrorKind::kInput, entry.study.file, "out of memory"));
+    fail(Error(ErrorKind::kInput, entry.file, "out of memory"));
   }
 }
 
-std::vector<Entry> EntriesFor(const InputFiles& files, const RunOptions& options, const Messages& messages) {
-  std::vector<Entry> entries;
+std::vector<StudyToRun> StudiesFor(const InputFiles& files, const RunOptions& options, const Messages& messages) {
+  std::vector<StudyToRun> entries;
   std::set<std::string> taken;
   const auto folder_of = [&](const std::string& name) {
     return options.output.empty() ? "" : (fs::path(options.output) / UniqueSlug(name, taken)).string();
   };
   const auto add = [&](const auto& make) {
-    Entry& entry = entries.emplace_back();
+    StudyToRun& entry = entries.emplace_back();
     Guard(entry, [&] {
       make(entry);
-      entry.row.name = entry.study.name;
-      entry.report = ParseStudyToRun(entry.study, entry.folder, options).report_folder;
+      entry.row.name = entry.name;
+      entry.report = ParseStudyToRun(entry, options).report_folder;
     });
   };
   for (const std::string& file : files.studies) {
-    add([&](Entry& entry) {
-      entry.row.name = entry.study.name = entry.study.file = file;
-      entry.study = StudyOfFile(file);
-      entry.folder = folder_of(entry.study.name);
+    add([&](StudyToRun& entry) {
+      entry.row.name = entry.name = entry.file = file;
+      entry = StudyOfFile(file);
+      entry.folder = folder_of(entry.name);
     });
   }
   if (!files.HasRuns()) return entries;
-  add([&](Entry& entry) {
+  add([&](StudyToRun& entry) {
     entry.row.name = "runs without a study";
     const std::string folder = folder_of("runs");
-    entry.study = StudyOfRuns(files, options, folder.empty() ? "report" : folder, messages);
+    entry = StudyOfRuns(files, options, folder.empty() ? "report" : folder, messages);
+    entry.folder = folder;
   });
   return entries;
 }
 
-void RequireFoldersOfTheirOwn(const std::vector<Entry>& entries) {
+void RequireFoldersOfTheirOwn(const std::vector<StudyToRun>& entries) {
   std::map<fs::path, std::string> taken;
-  for (const Entry& entry : entries) {
+  for (const StudyToRun& entry : entries) {
     if (entry.report.empty()) continue;
-    const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.study.file);
+    const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.file);
     if (is_new) continue;
-    throw Error(ErrorKind::kUsage, entry.study.file,
+    throw Error(ErrorKind::kUsage, entry.file,
                 "writes its report to " + entry.report + ", as " + other->second + " does",
                 "give a folder for all reports with -o");
   }
 }
 
-bool IsUpToDate(Entry& entry, const Study& study, const RunOptions& options) {
+bool IsUpToDate(StudyToRun& entry, const Study& study, const RunOptions& options) {
   std::error_code code;
   const fs::path stamp = fs::path(study.report_folder) / kStamp;
   const fs::path results = fs::path(study.report_folder) / "results.json";
@@ -310,10 +302,10 @@ bool IsUpToDate(Entry& entry, const Study& study, const RunOptions& options) {
 }
 
 // Finds out if the report is up to date, and how much memory running the study takes.
-void Prepare(Entry& entry, const RunOptions& options) {
-  const Study study = ParseStudyToRun(entry.study, entry.folder, options);
+void Prepare(StudyToRun& entry, const RunOptions& options) {
+  const Study study = ParseStudyToRun(entry, options);
   try {
-    entry.fingerprint = FingerprintOf(entry.study, study, options);
+    entry.fingerprint = FingerprintOf(entry, study, options);
   } catch (const Error&) {  // said when the study is run
   }
   entry.row.report = (fs::path(study.report_folder) / "report.html").string();
@@ -322,24 +314,24 @@ void Prepare(Entry& entry, const RunOptions& options) {
   for (const RunSpec& run : study.runs) entry.memory += ExpectedMemory(run, Detail::kLosses);
 }
 
-void RunEntry(Entry& entry, const RunOptions& options, const Common& common) {
-  Messages(common).Note("study " + entry.study.file);
+void RunEntry(StudyToRun& entry, const RunOptions& options, const Common& common) {
+  Messages(common).Note("study " + entry.file);
   const fs::path stamp = fs::path(entry.report) / kStamp;
   std::error_code code;
   fs::remove(stamp, code);
   Results results;
   std::vector<fs::path> written;
-  entry.code = RunOneStudy(entry.study, entry.folder, options, common, results, written);
+  entry.code = RunOneStudy(entry, options, common, results, written);
   Messages(common).FindingsOf(results.table, results.runs);
   entry.row.results = std::move(results);
   const bool is_final = entry.code == 0 || entry.code == static_cast<int>(ErrorKind::kNotEnoughData);
   if (is_final && !entry.fingerprint.empty()) WriteFile(stamp, fmt::format("{} {}\n", entry.fingerprint, entry.code));
 }
 
-void RunEntries(std::vector<Entry>& entries, const RunOptions& options, const Common& given) {
+void RunEntries(std::vector<StudyToRun>& entries, const RunOptions& options, const Common& given) {
   RequireFoldersOfTheirOwn(entries);
-  std::vector<Entry*> to_run;
-  for (Entry& entry : entries) {
+  std::vector<StudyToRun*> to_run;
+  for (StudyToRun& entry : entries) {
     if (entry.code == 0) Guard(entry, [&] { Prepare(entry, options); });
     if (entry.code == 0 && !entry.row.is_up_to_date) to_run.push_back(&entry);
   }
@@ -356,16 +348,16 @@ void RunEntries(std::vector<Entry>& entries, const RunOptions& options, const Co
     if (sink) sink(done, to_run.size(), Join(running, ", "));
   };
   std::vector<Piece> pieces;
-  for (Entry* entry : to_run) {
+  for (StudyToRun* entry : to_run) {
     pieces.push_back({entry->memory, [&, entry] {
                         {
                           const std::lock_guard lock(mutex);
-                          running.push_back(entry->study.name);
+                          running.push_back(entry->name);
                           show();
                         }
                         Guard(*entry, [&] { RunEntry(*entry, options, common); });
                         const std::lock_guard lock(mutex);
-                        running.erase(std::ranges::find(running, entry->study.name));
+                        running.erase(std::ranges::find(running, entry->name));
                         ++done;
                         show();
                       }});
@@ -378,10 +370,10 @@ void RunEntries(std::vector<Entry>& entries, const RunOptions& options, const Co
 // exit code.
 int RunBatch(const InputFiles& files, const RunOptions& options, const Common& common) {
   if (!options.output.empty()) CreateFolder(options.output);
-  std::vector<Entry> entries = EntriesFor(files, options, Messages(common));
+  std::vector<StudyToRun> entries = StudiesFor(files, options, Messages(common));
   RunEntries(entries, options, common);
   std::vector<ListedStudy> rows;
-  for (const Entry& entry : entries) rows.push_back(entry.row);
+  for (const StudyToRun& entry : entries) rows.push_back(entry.row);
   const ReportTemplates templates = LoadTemplates(options.templates);
   if (!common.quiet) fmt::print("{}", FormatBatch(rows, templates.partials, StyleOf(common)));
   for (const ListedStudy& row : rows) {
@@ -391,7 +383,7 @@ int RunBatch(const InputFiles& files, const RunOptions& options, const Common& c
     const ReportTemplates studies = LoadFormTemplates("studies", options.templates);
     PrintWritten(WriteStudies(rows, studies, options.output, {ReportFormat::kHtml, ReportFormat::kMarkdown}), common);
   }
-  return std::ranges::max(entries, {}, &Entry::code).code;
+  return std::ranges::max(entries, {}, &StudyToRun::code).code;
 }
 
 // Every sentence of every phase.
@@ -433,10 +425,10 @@ void PrintResults(const Results& results, const Partials& texts, const std::vect
   PrintFiles(files, common);
 }
 
-int RunAlone(const StudyToRun& study, const std::string& folder, const RunOptions& options, const Common& common) {
+int RunAlone(const StudyToRun& study, const RunOptions& options, const Common& common) {
   Results results;
   std::vector<fs::path> written;
-  const int code = RunOneStudy(study, folder, options, common, results, written);
+  const int code = RunOneStudy(study, options, common, results, written);
   PrintResults(results, LoadTemplates(options.templates).partials, written, common);
   Messages(common).FindingsOf(results.table, results.runs);
   return code;
@@ -446,9 +438,13 @@ int Run(const RunOptions& options, const Common& common) {
   if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
   const InputFiles files = FindInputFiles(options.inputs);
   if (files.studies.size() + (files.HasRuns() ? 1 : 0) > 1) return RunBatch(files, options, common);
-  if (!files.HasRuns()) return RunAlone(StudyOfFile(files.studies.front()), options.output, options, common);
-  const std::string folder = options.output.empty() ? "report" : options.output;
-  return RunAlone(StudyOfRuns(files, options, folder, Messages(common)), "", options, common);
+  if (files.HasRuns()) {
+    const std::string folder = options.output.empty() ? "report" : options.output;
+    return RunAlone(StudyOfRuns(files, options, folder, Messages(common)), options, common);
+  }
+  StudyToRun study = StudyOfFile(files.studies.front());
+  study.folder = options.output;
+  return RunAlone(study, options, common);
 }
 
 }  // namespace
@@ -474,7 +470,7 @@ void AddRunCommand(CommandLine& line) {
       "Folder of the report (default: as the study says, else report); of several, a folder with one for each");
   command->add_option("--preset", options.preset, "Preset whose settings fill what the study leaves out");
   AddTemplatesOption(command, options.templates);
-  AddTraceOptions(command, options.choice);
+  AddTraceOptions(command, options);
   command->add_flag("--grow", options.grow,
                     "Also replay the program at the targets, and weigh that against the curves (docs/growth.md)");
   AddChoiceOption(command, "--form", options.form, {"report", "allocation"},

@@ -126,10 +126,6 @@ CLI::Validator CoreCount() {
           "CORES"};
 }
 
-void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, const std::string& what) {
-  AddCoreCountsOption(command, "--targets", targets, what);
-}
-
 void AddTableOptions(CLI::App* command, TableOptions& options) {
   command
       ->add_option("table", options.table,
@@ -142,14 +138,19 @@ void AddTableOptions(CLI::App* command, TableOptions& options) {
       ->check(CoreCount());
 }
 
+void RefuseScaling(const std::string& results, const std::string& scaling) {
+  if (scaling.empty()) return;
+  throw Error(ErrorKind::kUsage, "--scaling", results + " says how its runs scale",
+              "set it in the study; --scaling is for factor tables");
+}
+
 Results ReadResults(const std::string& path, const std::string& preset, const std::string& scaling,
                     bool is_one_of_several) {
   const std::string text = ReadInput(path);
   if (IsResultsJson(text)) {
     Results results = ReadResultsJson(text, path);
-    if (scaling.empty() || is_one_of_several) return results;
-    throw Error(ErrorKind::kUsage, "--scaling", path + " says how its runs scale",
-                "set it in the study; --scaling is for factor tables");
+    if (!is_one_of_several) RefuseScaling(path, scaling);
+    return results;
   }
   TableOptions table_options;
   table_options.table = path;
@@ -199,7 +200,7 @@ void RefuseAllocationOptions(const AllocationFormOptions& options) {
 namespace {
 
 // Results of a bare table with the descriptions that it lacks.
-Results Described(Results results, const AllocationFormOptions& options) {
+Results WithDescriptions(Results results, const AllocationFormOptions& options) {
   if (!options.title.empty()) results.title = options.title;
   if (!options.code.empty()) results.description = options.code;
   if (!options.unit.empty()) results.problem.unit = options.unit;
@@ -215,7 +216,7 @@ Results Described(Results results, const AllocationFormOptions& options) {
 
 void WriteAllocationForm(const Results& given, const AllocationFormOptions& options, const ReportTemplates& templates,
                          const std::filesystem::path& folder, const Common& common) {
-  const Results results = Described(given, options);
+  const Results results = WithDescriptions(given, options);
   const AllocationPack pack = MakeAllocationPack(results, options.plan);
   const auto files = WriteAllocation(results, pack, templates, folder);
   const AllocationText text = DescribeAllocation(results, pack, templates.partials);

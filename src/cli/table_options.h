@@ -47,8 +47,6 @@ CLI::Option* AddScalingOption(CLI::App* command, std::string& scaling, const std
 CLI::Option* AddCoreCountsOption(CLI::App* command, const std::string& name, std::vector<std::int64_t>& cores,
                                  const std::string& what);
 CLI::Validator CoreCount();
-// --targets 1024,4096.
-void AddTargetsOption(CLI::App* command, std::vector<std::int64_t>& targets, const std::string& what);
 
 // A factor table, or the one of results.json, completed and in the terms asked for.
 FactorTable ReadTable(const TableOptions& options);
@@ -58,6 +56,9 @@ ProjectionOptions ProjectionOptionsOf(const TableOptions& options);
 
 // "loadBalance" and the like. Throws a usage error naming the nearest at `where` for anything else.
 Factor FactorNamed(const std::string& id, const std::string& where);
+
+// Throws a usage error where a scaling is given for results.json.
+void RefuseScaling(const std::string& results, const std::string& scaling);
 
 // results.json, or those of a table with the models of a preset and in terms of `scaling`, empty: as it says. Throws a
 // usage error when `scaling` is given for results.json, which knows its own; unless there are several, when it is for

@@ -20,7 +20,7 @@ TEST(TableOptions, CoreCountsAreSeparatedByCommas) {
   const auto parse = [](const std::string& text) {
     CLI::App app;
     std::vector<std::int64_t> targets;
-    AddTargetsOption(&app, targets, "");
+    AddCoreCountsOption(&app, "--targets", targets, "");
     app.parse(text);
     return targets;
   };

@@ -27,16 +27,10 @@ namespace {
 constexpr double kWorthAWord = 1.01;  // times as fast
 constexpr const char* kCost = "cost";
 
-struct WhatIfOptions {
-  TraceChoice choice;
-  std::vector<std::string> inputs;
+struct WhatIfOptions : TraceOptions {
   std::vector<std::string> networks, offers;
   std::vector<double> latency = {1}, bandwidth = {1}, speed = {1};
   std::string region;
-  std::string phase;
-  std::string scaling;
-  std::string output;
-  std::vector<std::int64_t> grow_to;
 };
 
 // "Omni-Path, latency ×4": the network where there are several, and what is varied.
@@ -92,7 +86,7 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
 }
 
 Study StudyOf(const WhatIfOptions& options) {
-  Study study = StudyOfInputs(options.inputs, "", options.choice);
+  Study study = StudyOfInputs(options);
   if (!options.phase.empty()) study.phases = PhasesNamed({options.phase}, study.runs);
   if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
   study.noise.reset();
@@ -202,7 +196,7 @@ void PrintConclusion(const Conclusion& conclusion) {
 }
 
 // The best machine, then measured runs, then those that nobody has made.
-void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& grown) {
+void PrintComparison(const Results& results, const std::vector<Results>& grown) {
   PrintConclusion({{}, BestMachineOf(results), false});
   for (const PhaseKey& key : results.table.Keys()) {
     TextRows table = {{"machine", "cores", "run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}};
@@ -210,7 +204,7 @@ void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& gr
                             [](const Variant& variant) { return variant.terms.price_per_node_hour.has_value(); }))
       table.front().push_back(kCost);
     AddMachines(key, results.table, results.variants, false, table);
-    for (const MeasuredRuns& runs : grown) {
+    for (const Results& runs : grown) {
       if (!runs.table.Rows(key).empty()) AddMachines(key, runs.table, runs.variants, true, table);
     }
     fmt::print("\nPhase {}\n{}", key.phase.Text(), FormatTable(table, WidthOfOutput()));
@@ -223,12 +217,12 @@ void PrintComparison(const Results& results, const std::vector<MeasuredRuns>& gr
 }
 
 // The grown runs on every machine, phase by phase. Where none is named, the network is that of the measured runs.
-std::vector<MeasuredRuns> MeasureGrown(const Study& study, const FactorTable& measured,
-                                       const std::vector<std::int64_t>& cores, std::vector<Scenario> scenarios,
-                                       const Messages& messages) {
+std::vector<Results> MeasureGrown(const Study& study, const FactorTable& measured,
+                                  const std::vector<std::int64_t>& cores, std::vector<Scenario> scenarios,
+                                  const Messages& messages) {
   const GrownStudies grown = GrowStudies(study, measured, cores, std::nullopt, messages.Progress());
   messages.Findings("", grown.findings);
-  std::vector<MeasuredRuns> runs;
+  std::vector<Results> runs;
   for (const Study& phase : grown.phases) {
     for (Scenario& scenario : scenarios) {
       if (!scenario.network) scenario.network = phase.runs.front().grown->network;
@@ -250,23 +244,23 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   const std::vector<Scenario> scenarios = ScenariosOf(options);
   const ModelLibrary library = LoadModels(study.model_files);
   if (!options.output.empty()) CreateFolder(options.output);
-  StudyOutcome outcome = RunStudy(study, library, messages.Progress(), scenarios);
-  if (outcome.results.variants.empty()) {
-    messages.FindingsOf(outcome.results.table, outcome.results.runs);
+  StudyResults results = RunStudy(study, library, messages.Progress(), scenarios);
+  if (results.variants.empty()) {
+    messages.FindingsOf(results.table, results.runs);
     throw Error(ErrorKind::kNotEnoughData, "", "none of the scenarios could be replayed");
   }
-  outcome.results.comparison = Comparison::kWhatIf;
-  messages.FindingsOf(outcome.results.table, outcome.results.runs);
+  results.is_what_if = true;
+  messages.FindingsOf(results.table, results.runs);
   if (!options.output.empty()) {
-    PrintWritten(WriteReport(outcome.results, LoadTemplates(), options.output, study.formats), common);
-    if (!common.quiet) PrintConclusion({{}, BestMachineOf(outcome.results), false});
+    PrintWritten(WriteReport(results, LoadTemplates(), options.output, study.formats), common);
+    if (!common.quiet) PrintConclusion({{}, BestMachineOf(results), false});
   }
   if (options.output.empty()) {
-    PrintComparison(outcome.results, options.grow_to.empty() ? std::vector<MeasuredRuns>()
-                                                             : MeasureGrown(study, outcome.results.table,
-                                                                            options.grow_to, scenarios, messages));
+    PrintComparison(results, options.grow_to.empty()
+                                 ? std::vector<Results>()
+                                 : MeasureGrown(study, results.table, options.grow_to, scenarios, messages));
   }
-  return ReportFailures(outcome.results.runs, outcome.failure);
+  return ReportFailures(results.runs, results.failure);
 }
 
 }  // namespace
@@ -280,7 +274,7 @@ void AddWhatIfCommand(CommandLine& line) {
       "Without -o, prints the comparison.");
   const CLI::Validator factor = NumberThat([](double value) { return value >= 1e-6 && value <= 1e6; },
                                            "is not a factor between 1e-6 and 1e6", "FACTOR");
-  AddInputOptions(command, options.inputs, options.choice);
+  AddInputOptions(command, options);
   CLI::Option* const offers =
       command
           ->add_option("--offer", options.offers,
@@ -303,21 +297,16 @@ void AddWhatIfCommand(CommandLine& line) {
   command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
   AddScalingOption(command, options.scaling,
                    "How the runs scale (default: as the study says, else by the growth of work)");
-  AddGrowOption(command, options.grow_to);
+  AddGrowOption(command, options);
   command->add_option("-o,--output", options.output, "Folder for a full report with factors and projections");
 }
 
 namespace {
 
-struct GrowOptions {
-  TraceChoice choice;
-  std::vector<std::string> inputs;
-  std::vector<std::string> phases;
+struct GrowOptions : TraceOptions {
   std::vector<std::int64_t> cores;
   std::vector<std::string> grids;
-  std::string network;
   std::string without;  // which noise
-  std::string output;
   std::int64_t seed = 1;
   double memory = 4;  // GiB
 };
@@ -435,7 +424,7 @@ int Grow(const GrowOptions& options, const Common& common) {
     throw Error(ErrorKind::kUsage, "--cores", "is missing", "say how far to grow, as in --cores 256,1024");
   CheckOutput(options);
   const Messages messages(common);
-  Study study = StudyOfInputs(options.inputs, "", options.choice, options.phases);
+  Study study = StudyOfInputs(options);
   GrowthOptions growth{.ranks = options.cores,
                        .seed = static_cast<std::uint64_t>(options.seed),
                        .most_bytes = options.memory * (1 << 30),
@@ -469,8 +458,8 @@ void AddGrowCommand(CommandLine& line) {
       "Three or more runs show who talks to whom, how large messages are and how long computations take. Larger runs\n"
       "follow the same rules and are replayed. Each measured run is also grown from the smaller ones: that is the\n"
       "proof. docs/growth.md describes the method and what it does not do.");
-  AddInputOptions(command, options.inputs, options.choice);
-  AddPhaseOption(command, options.phases);
+  AddInputOptions(command, options);
+  AddPhaseOption(command, options);
   command->add_option("--cores", options.cores, "Numbers of ranks to grow to, such as 256,1024")
       ->delimiter(',')
       ->check(CLI::Range(2, 1 << 30));

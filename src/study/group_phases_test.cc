@@ -80,8 +80,8 @@ TEST_F(GroupPhasesTest, ParticleAndMeshRanksAreProjectedByThemselves) {
     const std::string whole = study_.phases[0].name;
     const std::string particles = whole + (regions ? " / do_md" : " / MPI_Sendrecv");
     const std::string mesh = whole + (regions ? " / pmeonly" : " / MPI_Alltoall");
-    const StudyOutcome outcome = RunStudy(study_, library_, nullptr);
-    const Results& results = outcome.results;
+    const StudyResults outcome = RunStudy(study_, library_, nullptr);
+    const Results& results = outcome;
     EXPECT_THAT(Rows(results.table),
                 ElementsAre(whole + ": 16 of 16", whole + ": 32 of 32", whole + ": 64 of 64", particles + ": 10 of 16",
                             particles + ": 20 of 32", particles + ": 40 of 64", mesh + ": 6 of 16", mesh + ": 12 of 32",
@@ -136,7 +136,7 @@ TEST_F(GroupPhasesTest, GroupsThatAreNotInAPhase) {
   AddDynamics(16, true);
   NameGroup("pme", "pmeonly");
   study_.phases = {PhaseSpec::Region("pmeonly")};
-  const MeasuredRuns measured = MeasureRuns(study_, nullptr);
+  const StudyResults measured = MeasureRuns(study_, nullptr);
   EXPECT_THAT(Rows(measured.table), ElementsAre("pmeonly: 16 of 16", "pmeonly / pme: 6 of 16"));
   EXPECT_NEAR(*measured.table.rows[0].values[Factor::kLoadBalance], 6.0 / 16, 0.01);
   EXPECT_NEAR(*measured.table.rows[1].values[Factor::kLoadBalance], 1, 0.02);
@@ -153,11 +153,11 @@ TEST_F(GroupPhasesTest, FoundInSomeRunsOnly) {
   Add(test::MakeMasterWorker(2, 6, true));
   Add(test::MakeMasterWorker(8, 6, true));
   Add(test::MakeMasterWorker(16, 6, true));
-  const StudyOutcome outcome = RunStudy(study_, library_, nullptr);
-  EXPECT_THAT(Rows(outcome.results.table),
+  const StudyResults outcome = RunStudy(study_, library_, nullptr);
+  EXPECT_THAT(Rows(outcome.table),
               ElementsAre("whole: 2 of 2", "whole: 8 of 8", "whole: 16 of 16", "whole / work: 7 of 8",
                           "whole / work: 15 of 16", "whole / choose: 1 of 8", "whole / choose: 1 of 16"));
-  const auto& findings = outcome.results.table.findings;
+  const auto& findings = outcome.table.findings;
   const auto missing = std::find_if(findings.begin(), findings.end(),
                                     [](const Finding& finding) { return finding.id == "groupNotInEveryRun"; });
   ASSERT_NE(missing, findings.end());
@@ -165,7 +165,7 @@ TEST_F(GroupPhasesTest, FoundInSomeRunsOnly) {
   EXPECT_EQ(missing->example, "whole / work not at 2 cores");
   EXPECT_FALSE(outcome.shortage);  // groups may be in too few runs to project
   // One master, however many ranks there are: its cores do not grow with those of the run.
-  const FactorProjection* speedup = outcome.results.projections[2].Find(Factor::kSpeedup);
+  const FactorProjection* speedup = outcome.projections[2].Find(Factor::kSpeedup);
   EXPECT_TRUE(speedup == nullptr || speedup->targets.empty());
 }
 
@@ -187,10 +187,10 @@ TEST_F(GroupPhasesTest, OnOtherMachines) {
   scenario.name = "slow";
   scenario.network.emplace();
   scenario.network->remote = scenario.network->local = {1e-6, 1e9, 1e-7, 32768};
-  const StudyOutcome outcome = RunStudy(study_, library_, nullptr, {scenario});
-  ASSERT_EQ(outcome.results.variants.size(), 1u);
-  const Variant& variant = outcome.results.variants[0];
-  EXPECT_EQ(Rows(variant.table), Rows(outcome.results.table));
+  const StudyResults outcome = RunStudy(study_, library_, nullptr, {scenario});
+  ASSERT_EQ(outcome.variants.size(), 1u);
+  const Variant& variant = outcome.variants[0];
+  EXPECT_EQ(Rows(variant.table), Rows(outcome.table));
   EXPECT_EQ(variant.projections.size(), 3u);
 }
 
@@ -205,8 +205,8 @@ TEST_F(GroupPhasesTest, OnNodesOfAnotherSize) {
   Scenario large = small;
   large.id = large.name = "large";
   large.terms.cores_per_node = 64;
-  const MeasuredRuns runs = MeasureRuns(study_, nullptr, {small, large});
-  const MeasuredRuns alone = MeasureRuns(study_, nullptr);
+  const StudyResults runs = MeasureRuns(study_, nullptr, {small, large});
+  const StudyResults alone = MeasureRuns(study_, nullptr);
   ASSERT_EQ(runs.variants.size(), 2u);
   EXPECT_EQ(runs.variants[0].table.rows[0].nodes, 32);
   EXPECT_EQ(runs.variants[1].table.rows[0].nodes, 1);

@@ -89,13 +89,13 @@ TEST_F(GrownStudyTest, RanksWaitWhereTheyDoInTheRunItself) {
   const GrownStudies grown = GrowFrom(StudyOf({4, 8, 16}, PhaseSpec::Region("step")), 64);
   ASSERT_EQ(grown.phases.size(), 1u);
   EXPECT_TRUE(grown.findings.empty());
-  const MeasuredRuns runs = MeasureRuns(grown.phases.front(), nullptr, {}, Detail::kLosses);
+  const StudyResults runs = MeasureRuns(grown.phases.front(), nullptr, {}, Detail::kLosses);
   EXPECT_EQ(runs.runs.front().grown_from, 16);
   EXPECT_EQ(runs.runs.front().fingerprint, "");
   const LossRecord& losses = runs.losses.front();
   EXPECT_EQ(losses.grown_from, 16);
   EXPECT_EQ(losses.cores, 64);
-  const MeasuredRuns truth = MeasureRuns(StudyOf({64}, PhaseSpec::Region("step")), nullptr, {}, Detail::kLosses);
+  const StudyResults truth = MeasureRuns(StudyOf({64}, PhaseSpec::Region("step")), nullptr, {}, Detail::kLosses);
   EXPECT_FALSE(truth.losses.front().grown_from);
   EXPECT_NEAR(losses.Waiting() / losses.allocation, truth.losses.front().Waiting() / truth.losses.front().allocation,
               0.01);
@@ -110,7 +110,7 @@ TEST_F(GrownStudyTest, PathsAreThoseOfTheProgramInAnyPhase) {
   const Study study = StudyOf({4, 8, 16}, PhaseSpec::WholeRun());
   const GrownStudies grown = GrowFrom(study, 32);
   ASSERT_EQ(grown.phases.size(), 1u);
-  const MeasuredRuns runs = MeasureRuns(grown.phases.front(), nullptr, {}, Detail::kLosses);
+  const StudyResults runs = MeasureRuns(grown.phases.front(), nullptr, {}, Detail::kLosses);
   EXPECT_TRUE(SharesOf(runs.losses.front(), WaitingOfPath).contains("step / sweep / MPI_Recv"));
 }
 

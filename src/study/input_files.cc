@@ -450,12 +450,12 @@ std::optional<ConfigTable> LoadPreset(const std::string& name) {
 
 std::vector<std::string> PresetNames() { return ConfigNames(""); }
 
-GateRulesFile LoadGateRules(const std::string& name) {
+std::pair<ConfigTable, std::string> LoadGateRules(const std::string& name) {
   std::error_code code;
   const fs::path own = DataFolder() / "configs" / "gate" / (name + ".toml");
-  if (fs::is_regular_file(name, code)) return {ConfigTable::Parse(ReadFile(name), name), name, false};
+  if (fs::is_regular_file(name, code)) return {ConfigTable::Parse(ReadFile(name), name), name};
   const std::string built_in = name + " (built in)";
-  if (fs::is_regular_file(own, code)) return {ConfigTable::Parse(ReadFile(own), built_in), built_in, true};
+  if (fs::is_regular_file(own, code)) return {ConfigTable::Parse(ReadFile(own), built_in), built_in};
   FailUnknown("--rules", "rules", name, ConfigNames("gate"));
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/config.h"
@@ -61,16 +62,9 @@ ModelLibrary LoadModels(const std::vector<std::string>& user_files = {});
 std::optional<ConfigTable> LoadPreset(const std::string& name);
 std::vector<std::string> PresetNames();
 
-// A file of rules; one that comes with the program is no file of the user's.
-struct GateRulesFile {
-  ConfigTable config;
-  std::string name;  // the path, or "strict (built in)"
-  bool is_built_in = false;
-};
-
-// Rules of a gate by path, or by the name of their file in configs/gate/ ("strict"). Throws a usage error naming the
-// nearest when there are none.
-GateRulesFile LoadGateRules(const std::string& name);
+// Rules of a gate by path, or by the name of their file in configs/gate/ ("strict"), and what they are called: the
+// path, or "strict (built in)". Throws a usage error naming the nearest when there are none.
+std::pair<ConfigTable, std::string> LoadGateRules(const std::string& name);
 
 // A network by the name of its file in configs/networks/ ("infiniband-hdr"), or by path. Throws a usage error naming
 // the nearest when there is none.

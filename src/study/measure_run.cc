@@ -65,8 +65,9 @@ FactorRow RowOf(const Study& study, const RunRecord& run, const PhaseFactors& fa
   row.samples = factors.samples;
   row.totals = factors.totals;
   row.span = factors.span;
-  const UnknownWaits& waits = factors.unknown_waits;
-  if (waits.any()) row.unknown_waits = UnknownWaits{waits.calls, waits.example};
+  if (const UnknownWaits& waits = factors.unknown_waits; waits.any()) {
+    row.unknown_waits = UnknownWaits{waits.calls, waits.example};
+  }
   return row;
 }
 
@@ -189,31 +190,27 @@ std::vector<IterationRecord> RecordIterations(const Trace& trace, const PhaseCut
 
 constexpr std::size_t kShapedPaths = 10;  // call paths that get a shape of their imbalance; chosen: as reports show
 
-// The run with its threads as ranks.
-struct ThreadedRun {
-  Trace trace;
-  Matching matching;
-};
+using MatchedTrace = std::pair<Trace, Matching>;
 
-// Nothing where no threads of the ranks record their teams.
-std::optional<ThreadedRun> RunOfThreads(const Trace& trace, Diagnostics& diagnostics) {
+// The run with its threads as ranks; nothing where none of them record their teams.
+std::optional<MatchedTrace> RunOfThreads(const Trace& trace, Diagnostics& diagnostics) {
   if (trace.team_threads.empty()) return std::nullopt;
-  ThreadedRun threaded{LocationTrace(trace), {}};
-  threaded.matching = MatchTrace(threaded.trace);
-  diagnostics.Merge(threaded.trace.diagnostics);
-  return threaded;
+  Trace threads = LocationTrace(trace);
+  Matching matching = MatchTrace(threads);
+  diagnostics.Merge(threads.diagnostics);
+  return MatchedTrace(std::move(threads), std::move(matching));
 }
 
 // Needs replays, in which ranks might wait for ever where calls are missing.
 bool FindsCauses(const Study& study, const Trace& trace) { return study.finds_causes && MissingCalls(trace).empty(); }
 
-LossRecord LossesOfThreads(const Trace& trace, const ThreadedRun& threaded, const PhaseCut& cut,
+LossRecord LossesOfThreads(const Trace& trace, const MatchedTrace& threaded, const PhaseCut& cut,
                            const std::vector<RankGroup>& groups, const Study& study) {
-  const PhaseCut of_threads = CutOfLocations(trace, cut, threaded.trace);
-  DiagnosisOptions options = {study.delays, GroupsOfLocations(groups, threaded.trace), kShapedPaths};
+  const auto& [threads, matching] = threaded;
+  const PhaseCut of_threads = CutOfLocations(trace, cut, threads);
+  DiagnosisOptions options = {study.delays, GroupsOfLocations(groups, threads), kShapedPaths};
   if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters};
-  return RecordOf(Diagnose(threaded.trace, threaded.matching, of_threads, options), cut.spec.name,
-                  threaded.trace.locations);
+  return RecordOf(Diagnose(threads, matching, of_threads, options), cut.spec.name, threads.locations);
 }
 
 // The computation of every group, and the causes that are the work of one of them.
@@ -236,7 +233,7 @@ void AddGroups(const std::vector<RankGroup>& groups, LossRecord& losses) {
 }
 
 // Losses by factor are always of ranks, as factors are. `options`: of a diagnosis of ranks.
-LossRecord FindLosses(const Trace& trace, const Matching& matching, const std::optional<ThreadedRun>& threaded,
+LossRecord FindLosses(const Trace& trace, const Matching& matching, const std::optional<MatchedTrace>& threaded,
                       const PhaseCut& cut, const DiagnosisOptions& options, const Study& study) {
   LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, options.groups, study)
                                : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
@@ -274,7 +271,7 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
   // Where calls are missing, messages without their other half are no damage.
   const Diagnostics& judged = MissingCalls(trace).empty() ? diagnostics : trace.diagnostics;
   if (spec.grown == nullptr) judged.FailPastThreshold(spec.trace);
-  std::optional<ThreadedRun> threaded;
+  std::optional<MatchedTrace> threaded;
   if (detail != Detail::kFactors) {
     threaded = RunOfThreads(trace, diagnostics);
   } else if (!trace.team_threads.empty()) {

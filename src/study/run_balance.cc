@@ -35,7 +35,7 @@ std::vector<PhaseSpec> LoopsOfStudy(const Study& study) {
 }
 
 struct Measured {
-  MeasuredRuns runs;
+  Results runs;
   PhaseSpec phase;
   bool is_loop = false;  // in all runs
 };
@@ -100,7 +100,7 @@ void AddFinding(WhatIf& what_if, const std::string& id, const std::string& sente
 }
 
 // One run a count, smallest first: the first repeat that can be read, since others say nothing new of a simulation.
-std::vector<RunSpec> UsableRuns(const Study& study, const MeasuredRuns& measured, WhatIf& what_if) {
+std::vector<RunSpec> UsableRuns(const Study& study, const Results& measured, WhatIf& what_if) {
   std::vector<RunSpec> runs;
   std::set<std::int64_t> counts;
   for (const RunRecord& record : measured.runs) {
@@ -275,10 +275,11 @@ void AddMappings(const LoadedRuns& runs, const Network& network, WhatIf& what_if
 
 // All runs under one way of balancing at one level, which is rounded, so that 27 tasks on 14 processors are 2 a
 // processor. Runs that never pass its balancing points are left out, as they are in the sweep. `whole`: as measured.
-BalancedTable TableAtLevel(const LoadedRuns& runs, const Study& study, const SweepOptions& options,
-                           const FactorTable& whole, BalanceConfiguration configuration) {
+BalancedProjection TableAtLevel(const LoadedRuns& runs, const Study& study, const SweepOptions& options,
+                                const FactorTable& whole, BalanceConfiguration configuration) {
   const auto level = static_cast<std::size_t>(std::lround(configuration.level()));
-  BalancedTable balanced{fmt::format("{}, {} tasks a processor", NameOfBalancing(configuration), level), whole};
+  BalancedProjection balanced{
+      fmt::format("{}, {} tasks a processor", NameOfBalancing(configuration), level), whole, {}};
   FactorTable& table = balanced.table;
   table.rows.clear();
   table.reference.reset();
@@ -357,16 +358,16 @@ void AddNetworkGains(const LoadedRuns& runs, const ReplayRules& rules, const std
 }
 
 // As measured, and a way of balancing beside none at its level.
-std::vector<BalancedTable> BalancedTables(const LoadedRuns& runs, const Study& study, const SweepOptions& options,
-                                          const Measured& measured, const WhatIf& what_if) {
+std::vector<BalancedProjection> BalancedTables(const LoadedRuns& runs, const Study& study, const SweepOptions& options,
+                                               const Measured& measured, const WhatIf& what_if) {
   if (what_if.by_time.empty()) return {};
   const BalanceOutcome& best = what_if.outcomes[ProjectedOutcome(what_if)];
   FactorTable whole = measured.runs.table;
   whole.rows = measured.runs.table.Rows(study.series, measured.phase.name);
   if (!IsLoop(whole.rows, true)) return {};  // the measurement leaves out the work between occurrences
-  std::vector<BalancedTable> tables = {{"without balancing", whole}};
+  std::vector<BalancedProjection> tables = {{"without balancing", whole, {}}};
   for (const BalanceOutcome* outcome : {&what_if.outcomes[best.baseline], &best}) {
-    BalancedTable balanced = TableAtLevel(runs, study, options, whole, outcome->configuration);
+    BalancedProjection balanced = TableAtLevel(runs, study, options, whole, outcome->configuration);
     if (balanced.table.rows.size() < 2) return {};
     CompleteTable(balanced.table);
     tables.push_back(std::move(balanced));
@@ -376,9 +377,10 @@ std::vector<BalancedTable> BalancedTables(const LoadedRuns& runs, const Study& s
 
 }  // namespace
 
-BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress) {
-  BalanceResults results;
-  WhatIf& what_if = results.what_if;
+std::pair<WhatIf, std::vector<BalancedProjection>> RunBalance(const Study& study, const BalanceStudy& balance,
+                                                              const ModelLibrary& library,
+                                                              const ProgressSink& progress) {
+  WhatIf what_if;
   Measured measured = ChoosePhase(study, balance.phase_is_given);
   const std::vector<RunSpec> specs = UsableRuns(study, measured.runs, what_if);
   FindShape(specs, measured.phase);
@@ -425,8 +427,9 @@ BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const
   for (BalanceOutcome& outcome : what_if.outcomes) mark(outcome.configuration);
   for (LeftOut& left_out : what_if.left_out) mark(left_out.configuration);
   AddMappings(runs, network, what_if);
-  results.tables = BalancedTables(runs, study, options, measured, what_if);
-  return results;
+  std::vector<BalancedProjection> tables = BalancedTables(runs, study, options, measured, what_if);
+  for (BalancedProjection& one : tables) one.projected = Project(one.table, library, study.projection);
+  return {std::move(what_if), std::move(tables)};
 }
 
 }  // namespace farscale

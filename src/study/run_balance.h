@@ -13,6 +13,7 @@
 #include "factors/factor_table.h"
 #include "phases/phase_cut.h"
 #include "phases/phase_spec.h"
+#include "planning/balance_json.h"
 #include "replay/computation.h"
 #include "replay/matching.h"
 #include "replay/network.h"
@@ -20,6 +21,7 @@
 
 namespace farscale {
 
+class ModelLibrary;
 struct RunSpec;
 struct Study;
 
@@ -63,20 +65,13 @@ std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec
 FactorRow BalancedRow(const BalanceRunData& run, const BalanceConfiguration& configuration, const SweepOptions& options,
                       const FactorRow& measured, const ReplayRules& rules);
 
-// Factors of all runs under one way of balancing, at one level; completed.
-struct BalancedTable {
-  std::string label;  // "without balancing", "RefineLB every 20 iterations, 4 tasks a processor"
-  FactorTable table;
-};
-
-struct BalanceResults {
-  WhatIf what_if;
-  std::vector<BalancedTable> tables;  // without balancing first; empty where fewer than two runs can be balanced alike
-};
-
 // Simulates the study's first phase of whole iterations, regions before those found in the calls; if there is none, the
 // first loop of the largest run that all runs show [phases/phase_spec.h]. Runs that cannot be simulated are findings;
 // throws if that is so for all.
-BalanceResults RunBalance(const Study& study, const BalanceStudy& balance, const ProgressSink& progress);
+// Besides, the factors of all runs under one way of balancing at one level, completed and projected: without balancing
+// first; empty where fewer than two runs can be balanced alike.
+std::pair<WhatIf, std::vector<BalancedProjection>> RunBalance(const Study& study, const BalanceStudy& balance,
+                                                              const ModelLibrary& library,
+                                                              const ProgressSink& progress);
 
 }  // namespace farscale

@@ -12,6 +12,7 @@
 #include "study/study.h"
 #include "support/errors.h"
 #include "support/loaded_program.h"
+#include "support/models.h"
 #include "support/spmd_program.h"
 #include "support/temporary_folder.h"
 #include "trace/trace_reader.h"
@@ -35,7 +36,7 @@ class RunBalanceTest : public testing::Test {
     balance_.sweep.replicas = 0;
   }
 
-  WhatIf Balance() { return RunBalance(study_, balance_, nullptr).what_if; }
+  WhatIf Balance() { return RunBalance(study_, balance_, test::AllModels(), nullptr).first; }
 
   WhatIf BalanceOf(const std::string& phase) {
     study_.phases = {PhaseSpec::Region(phase)};

@@ -290,7 +290,7 @@ void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& 
   for (Study& phase : grown.phases) {
     KeepLargest(phase.runs);
     try {
-      MeasuredRuns runs = MeasureRuns(phase, progress, {}, Detail::kReport);
+      StudyResults runs = MeasureRuns(phase, progress, {}, Detail::kReport);
       std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
       std::ranges::move(LossesForReport(runs.losses), std::back_inserter(results.grown_losses));
     } catch (const Error& error) {  // the measured results stay
@@ -314,7 +314,7 @@ void ProjectVariant(const Study& study, const ModelLibrary& library, bool grows,
 
 }  // namespace
 
-MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
+StudyResults MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios,
                          Detail detail) {
   if (!scenarios.empty()) RequireTraces(study, "replayed");
   std::vector<AnalysedRun> runs = MeasureAll(study, progress, scenarios, detail);
@@ -322,7 +322,7 @@ MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const
   RequireOneProgram(runs);
   RequireEveryPhase(study, runs);
   NumberRepeats(study, runs);
-  MeasuredRuns result;
+  StudyResults result;
   for (const AnalysedRun& run : runs) {
     if (run.error && !result.failure) result.failure = run.error;
   }
@@ -372,7 +372,7 @@ std::vector<Scenario> ScenariosOf(const Study& study) {
   return NoiseRemoval(network, study.noise->source, study.noise->clean_computation);
 }
 
-StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
+StudyResults RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
                       const std::vector<Scenario>& scenarios) {
   // Before hours of work, not after.
   if (study.growth && study.growth->network != "calibrated") LoadNetwork(study.growth->network, study.growth->where);
@@ -393,18 +393,12 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
     problem = error.what();
     std::erase_if(replayed, [](const Scenario& scenario) { return !scenario.network; });
   }
-  MeasuredRuns measured = MeasureRuns(study, progress, replayed, Detail::kReport);
-  if (!problem.empty()) measured.table.findings.push_back(AsFinding(anomaly::kScenarioNotPossible, problem));
-  StudyOutcome outcome;
-  outcome.failure = measured.failure;
-  Results& results = outcome.results;
+  StudyResults results = MeasureRuns(study, progress, replayed, Detail::kReport);
+  if (!problem.empty()) results.table.findings.push_back(AsFinding(anomaly::kScenarioNotPossible, problem));
   results.title = study.title;
   results.description = study.description;
   results.models = Describe(study.projection.models, library);
   results.problem = study.problem;
-  results.runs = std::move(measured.runs);
-  results.table = std::move(measured.table);
-  results.phases = std::move(measured.phases);
   ProjectionOptions options = study.projection;
   if (study.growth) {
     GrowthOfStudy growth = GrowForProjection(study, results.runs, std::nullopt, progress, results.table);
@@ -415,13 +409,13 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.projections = Project(results.table, library, options, progress);
   results.splits = SplitTargets(results.table, library, options);
   results.backtest = BacktestForReport(results.table, library, options, progress);
-  results.losses = LossesForReport(measured.losses);
-  if (measured.losses.size() > results.losses.size()) {
+  const std::vector<LossRecord> losses = std::move(results.losses);
+  results.losses = LossesForReport(losses);
+  if (losses.size() > results.losses.size()) {
     const ProgressStep step(progress, "fitting losses");
     results.loss_projections =
-        LossProjectionsForReport(ProjectLosses(measured.losses, results.projections, library, study.projection));
+        LossProjectionsForReport(ProjectLosses(losses, results.projections, library, study.projection));
   }
-  results.variants = std::move(measured.variants);
   for (Variant& variant : results.variants) {
     const Scenario& scenario = *std::ranges::find(replayed, variant.id, &Scenario::id);
     ProjectVariant(study, library, !options.grown.empty(), scenario, progress, results, variant);
@@ -432,12 +426,12 @@ StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const Pro
   for (const PhaseProjection& projection : results.projections) {
     const std::string missing = DescribeMissing(projection);
     // Groups may be in too few of the runs.
-    if (missing.empty() || projection.phase.IsGroup() || outcome.shortage) continue;
+    if (missing.empty() || projection.phase.IsGroup() || results.shortage) continue;
     if (KnowsSplits(results.splits, {projection.series, projection.phase})) continue;
-    outcome.shortage = Error(ErrorKind::kNotEnoughData, "phase '" + projection.phase.name + "'", missing,
+    results.shortage = Error(ErrorKind::kNotEnoughData, "phase '" + projection.phase.name + "'", missing,
                              "the report contains what was measured");
   }
-  return outcome;
+  return results;
 }
 
 }  // namespace farscale

@@ -17,29 +17,20 @@ class ModelLibrary;
 struct Scenario;
 struct Study;
 
-struct MeasuredRuns {
-  std::vector<RunRecord> runs;  // in the order of cores and repeats, failed ones last
-  FactorTable table;            // completed
-  std::vector<PhaseRecord> phases;
-  std::vector<LossRecord> losses;  // where asked for: phase by phase, runs as above
-  std::vector<Variant> variants;   // tables of the scenarios, completed; not yet projected
-  std::optional<Error> failure;    // error of the first failed run, in the order of the study
+struct StudyResults : Results {
+  std::optional<Error> failure;   // error of the first failed run, in the order of the study
+  std::optional<Error> shortage;  // why there is no projection of some phase
 };
 
 // trace -> phases -> replay -> factors; of groups of ranks too, where they do different work. A run that fails is
 // recorded with its error and does not lose the others. Throws when all runs fail, and a usage error when the runs are
-// of different programs.
-MeasuredRuns MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios = {},
+// of different programs. Runs are in the order of cores and repeats, failed ones last; tables, also of the scenarios in
+// the variants, are completed and nothing is projected; losses, where asked for, are phase by phase, runs as above.
+StudyResults MeasureRuns(const Study& study, const ProgressSink& progress, const std::vector<Scenario>& scenarios = {},
                          Detail detail = Detail::kFactors);
 
-struct StudyOutcome {
-  Results results;
-  std::optional<Error> failure;   // the first error of a run
-  std::optional<Error> shortage;  // why there is no projection of some phase
-};
-
 // The whole study: measure, fit, project; the same for every scenario, whose results become the variants.
-StudyOutcome RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
+StudyResults RunStudy(const Study& study, const ModelLibrary& library, const ProgressSink& progress,
                       const std::vector<Scenario>& scenarios = {});
 
 // The scenarios that a study asks for: those of noise removal.

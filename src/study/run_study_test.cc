@@ -86,7 +86,7 @@ class RunStudyTest : public testing::Test {
     study_.runs.push_back({archive.Close(), std::nullopt, std::nullopt, "test"});
   }
 
-  MeasuredRuns Measure() {
+  StudyResults Measure() {
     if (study_.phases.empty()) study_.phases = {PhaseSpec::Region("step")};
     return MeasureRuns(study_, nullptr);
   }
@@ -109,7 +109,7 @@ class RunStudyTest : public testing::Test {
 TEST_F(RunStudyTest, HybridRuns) {
   AddHybridRun("2", 2);
   AddHybridRun("4", 4);
-  const MeasuredRuns measured = Measure();
+  const StudyResults measured = Measure();
   ASSERT_EQ(measured.table.rows.size(), 2u);
   for (const FactorRow& row : measured.table.rows) {
     EXPECT_EQ(row.threads, 2);
@@ -131,7 +131,7 @@ TEST_F(RunStudyTest, RowsByPhaseCoresAndRepeat) {
   AddRun("c", 2);
   study_.phases = {PhaseSpec::Region("step"), PhaseSpec::WholeRun()};
   study_.scaling = Scaling::kWeak;
-  const MeasuredRuns measured = Measure();
+  const StudyResults measured = Measure();
   ASSERT_EQ(measured.table.rows.size(), 6u);
   EXPECT_EQ(measured.table.rows[0].cores, 2);
   EXPECT_EQ(measured.table.rows[1].repeat, 1);
@@ -190,7 +190,7 @@ TEST_F(RunStudyTest, OneBadRunDoesNotLoseTheOthers) {
   const std::string bad = AddRun("b", 4);
   std::filesystem::remove(folder_ / "b" / "traces" / "3.evt");
   AddRun("c", 8);
-  const MeasuredRuns measured = Measure();
+  const StudyResults measured = Measure();
   EXPECT_EQ(measured.table.rows.size(), 2u);
   ASSERT_EQ(measured.runs.size(), 3u);
   EXPECT_EQ(measured.runs[2].path, bad);
@@ -204,7 +204,7 @@ TEST_F(RunStudyTest, PhaseThatOneRunLacks) {
   AddRun("a", 2, "step", "app", 1000, "solve");
   AddRun("b", 4, "steps", "app", 1000, "solve");
   study_.phases = {PhaseSpec::Region("step"), PhaseSpec::Region("solve")};
-  const MeasuredRuns measured = Measure();
+  const StudyResults measured = Measure();
   EXPECT_TRUE(measured.runs[1].error.empty());
   ASSERT_EQ(measured.table.rows.size(), 3u);
   EXPECT_EQ(measured.table.rows[0].phase, "step");
@@ -236,7 +236,7 @@ TEST_F(RunStudyTest, SameRegionsOtherNameIsOneProgram) {
   AddRun("b", 4, "step", "cg.C.4");  // built for a number of ranks
   EXPECT_TRUE(Measure().runs[1].findings.size() < 2);
   AddRun("c", 8, "step", "other");
-  const MeasuredRuns measured = Measure();
+  const StudyResults measured = Measure();
   bool noted = false;
   for (const Finding& finding : measured.runs[2].findings) noted |= finding.id == "programNameDiffers";
   EXPECT_TRUE(noted);
@@ -245,7 +245,7 @@ TEST_F(RunStudyTest, SameRegionsOtherNameIsOneProgram) {
 TEST_F(RunStudyTest, ThreadsOfTheStudyCountAsCores) {
   AddRun("a", 2);
   study_.runs[0].threads = 4;
-  const MeasuredRuns measured = Measure();
+  const StudyResults measured = Measure();
   EXPECT_EQ(measured.table.rows[0].cores, 8);
   EXPECT_EQ(measured.table.rows[0].ranks, 2);
 }
@@ -265,7 +265,7 @@ TEST_F(RunStudyTest, LossesOfHybridProgramsAreToldByThread) {
   archive.Location(0).ThreadJoin(370).Leave(400, "main");
   study_.runs.push_back({archive.Close(), std::nullopt, std::nullopt, "test"});
   study_.phases = {PhaseSpec::WholeRun()};
-  const MeasuredRuns measured = MeasureRuns(study_, nullptr, {}, Detail::kLosses);
+  const StudyResults measured = MeasureRuns(study_, nullptr, {}, Detail::kLosses);
   EXPECT_EQ(WriteFactorCsv(measured.table), WriteFactorCsv(MeasureRuns(study_, nullptr).table));  // of ranks
   ASSERT_EQ(measured.losses.size(), 1u);
   const LossRecord& losses = measured.losses[0];
@@ -285,7 +285,7 @@ TEST_F(RunStudyTest, RepeatsTheStudyNumbers) {
   AddRun("a", 2);
   AddRun("b", 2);
   study_.runs[0].repeat = 1;
-  const MeasuredRuns measured = Measure();
+  const StudyResults measured = Measure();
   EXPECT_EQ(measured.runs[0].repeat, 0);
   study_.runs[1].repeat = 1;
   EXPECT_THAT(ErrorOf(2), HasSubstr("repeat 1 at 2 cores is taken"));
@@ -294,8 +294,8 @@ TEST_F(RunStudyTest, RepeatsTheStudyNumbers) {
 TEST_F(RunStudyTest, OneRunGivesFactorsButNoProjection) {
   AddRun("a", 2);
   study_.phases = {PhaseSpec::Region("step")};
-  const StudyOutcome outcome = RunStudy(study_, test::AllModels(), nullptr);
-  EXPECT_EQ(outcome.results.table.rows.size(), 1u);
+  const StudyResults outcome = RunStudy(study_, test::AllModels(), nullptr);
+  EXPECT_EQ(outcome.table.rows.size(), 1u);
   ASSERT_TRUE(outcome.shortage);
   EXPECT_EQ(outcome.shortage->exit_code(), 4);
 }

@@ -221,8 +221,8 @@ void StudyOfSix(benchmark::State& state) {
   study.phases = {PhaseSpec::Region("step")};
   for (const std::string& path : SharedTraces().study) study.runs.push_back({path, {}, {}, ""});
   for (auto _ : state) {
-    const StudyOutcome outcome = RunStudy(study, library, nullptr);
-    WriteReport(outcome.results, templates, folder / "report", {ReportFormat::kHtml, ReportFormat::kJson});
+    const StudyResults outcome = RunStudy(study, library, nullptr);
+    WriteReport(outcome, templates, folder / "report", {ReportFormat::kHtml, ReportFormat::kJson});
   }
 }
 

@@ -76,7 +76,7 @@ Answer AnswerOfTrace(const std::string& path) {
     Study study;
     study.runs.emplace_back().trace = path;
     study.phases = {PhaseSpec::WholeRun()};
-    const MeasuredRuns measured = MeasureRuns(study, {});
+    const StudyResults measured = MeasureRuns(study, {});
     AddTable(measured.table, answer);
     AddWarnings(measured.table.findings, answer);
     for (const RunRecord& run : measured.runs) AddWarnings(run.findings, answer);

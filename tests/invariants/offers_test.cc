@@ -53,7 +53,7 @@ std::string TraceOf(const KnownProgram& program, const KnownMachine& machine, in
   return "";
 }
 
-MeasuredRuns Measured(const std::string& trace, const std::string& phase, const std::vector<Scenario>& offers) {
+StudyResults Measured(const std::string& trace, const std::string& phase, const std::vector<Scenario>& offers) {
   Study study;
   study.runs = {{trace, std::nullopt, std::nullopt, "test"}};
   study.phases = {PhaseSpec::Region(phase)};
@@ -78,7 +78,7 @@ void Compare(const KnownProgram& program, const KnownMachine& own, int ranks, Sc
     seconds.push_back(Measured(there, program.phase, {}).table.rows.at(0).TimePerIteration().value());
   }
   if (trace.empty() || offers.empty()) return;
-  const MeasuredRuns runs = Measured(trace, program.phase, offers);
+  const StudyResults runs = Measured(trace, program.phase, offers);
   Results results;
   results.table = runs.table;
   results.variants = runs.variants;
