@@ -30,7 +30,8 @@ History ReadBaseline(const std::string& path, std::optional<Scaling> scaling, Di
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) return ReadHistory(path, diagnostics, scaling);
   MeasuredResults results = ReadResultFile(path, scaling);
-  return {HistoryEntry{path, results.commit, results.date, "", std::move(results.table)}};
+  results.accepted.clear();
+  return {results};
 }
 
 // The forms of the verdicts that were asked for, with the files that they go to.
@@ -156,7 +157,7 @@ std::string CommitOf(const HistoryOptions& options) {
 }
 
 // A second result of a commit is a repeat and gets a file of its own.
-fs::path FreeName(const fs::path& folder, const HistoryEntry& entry) {
+fs::path FreeName(const fs::path& folder, const MeasuredResults& entry) {
   fs::path path = folder / FileNameOf(entry);
   const std::string stem = path.stem().string();
   std::error_code code;
@@ -165,7 +166,7 @@ fs::path FreeName(const fs::path& folder, const HistoryEntry& entry) {
 }
 
 int AddToHistory(const HistoryOptions& options, const Common& common) {
-  HistoryEntry entry;
+  MeasuredResults entry;
   entry.commit = CommitOf(options);
   entry.date = DateGiven(options.date);
   entry.accepted = options.accepted;

@@ -128,7 +128,7 @@ SamplesByCores SamplesOf(const FactorTable& table, const PhaseKey& key, const Qu
 CommitSeries CommitSeriesOf(const History& history, const PhaseKey& key, const Quantity& quantity) {
   CommitSeries series;
   series.has_common_error = quantity.ComparesWithReference();
-  for (const HistoryEntry& entry : history) {
+  for (const MeasuredResults& entry : history) {
     series.commits.push_back(SamplesOf(entry.table, key, quantity));
     series.accepted.push_back(!entry.accepted.empty());
   }

@@ -56,7 +56,7 @@ GateReport JudgeAgainst(const FactorTable& table, const History& baseline) {
   return Judge(ParseRules(ConfigTable::Parse(kAgainstBaseline, "gate.toml"), "gate.toml"), input);
 }
 
-HistoryEntry Entry(const std::string& commit, FactorTable table) {
+MeasuredResults Entry(const std::string& commit, FactorTable table) {
   return {"old.json", commit, "2026-11-20T12:00:00Z", "", std::move(table)};
 }
 

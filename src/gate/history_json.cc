@@ -70,7 +70,7 @@ std::optional<int> SecondsOfTime(const std::string& time) {
 }
 
 // Date and commit out of the name of a file.
-bool ReadName(const fs::path& path, HistoryEntry& entry) {
+bool ReadName(const fs::path& path, MeasuredResults& entry) {
   const std::string stem = path.stem().string();
   const std::size_t length = stem.size() > kDateLength && stem[kDateLength - 1] == 'Z' ? kDateLength : kDateLength - 1;
   if (stem.size() < length + 2 || stem[length] != '-') return false;
@@ -83,7 +83,7 @@ bool ReadName(const fs::path& path, HistoryEntry& entry) {
 
 // True if name or format mark a file as part of the history, even if it is damaged.
 bool ClaimsToBeEntry(const fs::path& path) {
-  HistoryEntry named;
+  MeasuredResults named;
   if (ReadName(path, named)) return true;
   const std::string text = ReadFile(path);
   const Json json = Json::parse(text, nullptr, false);
@@ -99,15 +99,10 @@ void LeaveOutExcluded(const std::string& name, FactorTable& table, Diagnostics& 
   diagnostics.Add(anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
 }
 
-HistoryEntry ReadEntry(const fs::path& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
-  MeasuredResults results = ReadResultFileUnchecked(path.string(), scaling);
-  LeaveOutExcluded(path.filename().string(), results.table, diagnostics);
-  HistoryEntry entry;
-  entry.file = path.string();
-  entry.table = std::move(results.table);
-  entry.commit = results.commit;
-  entry.date = results.date;
-  entry.accepted = results.accepted;
+MeasuredResults ReadEntry(const fs::path& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
+  MeasuredResults entry = ReadResultFileUnchecked(path.string(), scaling);
+  LeaveOutExcluded(path.filename().string(), entry.table, diagnostics);
+  entry.projections.clear();
   if (entry.date.empty()) ReadName(path, entry);
   return entry;
 }
@@ -126,7 +121,7 @@ std::vector<fs::path> CandidatesIn(const fs::path& folder) {
 }
 
 // One more result of a commit is a repeat, unless it is the same one again.
-void AddRepeat(const HistoryEntry& entry, HistoryEntry& commit, Diagnostics& diagnostics) {
+void AddRepeat(const MeasuredResults& entry, MeasuredResults& commit, Diagnostics& diagnostics) {
   if (commit.accepted.empty()) commit.accepted = entry.accepted;
   const std::vector<FactorRow>& all = commit.table.rows;
   const std::vector<FactorRow>& more = entry.table.rows;
@@ -137,10 +132,10 @@ void AddRepeat(const HistoryEntry& entry, HistoryEntry& commit, Diagnostics& dia
     });
   };
   if (std::all_of(more.begin(), more.end(), is_there)) {
-    diagnostics.Add(anomaly::kSameResultsTwice, 1, fs::path(entry.file).filename().string());
+    diagnostics.Add(anomaly::kSameResultsTwice, 1, fs::path(entry.name).filename().string());
   } else {
     FactorTable repeat = entry.table;
-    diagnostics.Merge(AgreeOnTerms({{entry.file, &repeat}, {commit.file, &commit.table}}));
+    diagnostics.Merge(AgreeOnTerms({{entry.name, &repeat}, {commit.name, &commit.table}}));
     commit.table = MergeRepeats({commit.table, repeat});
   }
 }
@@ -175,8 +170,8 @@ std::optional<std::string> DateFrom(const std::string& text) {
 }
 
 template <>
-Fields<HistoryEntry> FieldsOf<HistoryEntry>() {
-  using T = HistoryEntry;
+Fields<MeasuredResults> FieldsOf<MeasuredResults>() {
+  using T = MeasuredResults;
   const auto date = Via<std::string, std::string>([](const std::string& text) { return text; },
                                                   [](const std::string& text, const JsonPlace& at) {
                                                     const auto known = DateFrom(text);
@@ -197,23 +192,23 @@ Fields<HistoryEntry> FieldsOf<HistoryEntry>() {
       .WithChecksum();
 }
 
-std::string WriteHistoryJson(const HistoryEntry& entry) {
+std::string WriteHistoryJson(const MeasuredResults& entry) {
   return JsonOf(entry).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-HistoryEntry ReadHistoryJson(const std::string& text, const std::string& file) {
+MeasuredResults ReadHistoryJson(const std::string& text, const std::string& file) {
   const Json json = fields_internal::ParseJson(text, file);
-  auto entry = FromJson<HistoryEntry>(json, file);
+  auto entry = FromJson<MeasuredResults>(json, file);
   CheckChecksum(json, file, entry.table.findings);
-  entry.file = file;
+  entry.name = file;
   return entry;
 }
 
 OrderedJson HistorySchema() {
-  return SchemaOf<HistoryEntry>("An entry of a history of farscale: results of one commit");
+  return SchemaOf<MeasuredResults>("An entry of a history of farscale: results of one commit");
 }
 
-std::string FileNameOf(const HistoryEntry& entry) {
+std::string FileNameOf(const MeasuredResults& entry) {
   std::string name = entry.date + "-";
   std::replace(name.begin(), name.end(), ':', '-');
   for (const char c : entry.commit) {
@@ -232,11 +227,11 @@ History ReadHistory(const fs::path& folder, Diagnostics& diagnostics, std::optio
     }
   }
   std::stable_sort(all.begin(), all.end(),
-                   [](const HistoryEntry& a, const HistoryEntry& b) { return a.date < b.date; });
+                   [](const MeasuredResults& a, const MeasuredResults& b) { return a.date < b.date; });
   History history;
-  for (HistoryEntry& entry : all) {
+  for (MeasuredResults& entry : all) {
     const auto same = std::find_if(history.begin(), history.end(),
-                                   [&](const HistoryEntry& other) { return other.commit == entry.commit; });
+                                   [&](const MeasuredResults& other) { return other.commit == entry.commit; });
     if (same == history.end()) {
       history.push_back(std::move(entry));
     } else {
@@ -246,12 +241,12 @@ History ReadHistory(const fs::path& folder, Diagnostics& diagnostics, std::optio
   return history;
 }
 
-std::string ShortCommit(const HistoryEntry& entry) {
+std::string ShortCommit(const MeasuredResults& entry) {
   return entry.commit.empty() ? "?" : ToUtf8(entry.commit.substr(0, kShort));
 }
 
-std::string NameOf(const HistoryEntry& entry) {
-  return entry.commit.empty() ? entry.file : "commit " + ShortCommit(entry);
+std::string NameOf(const MeasuredResults& entry) {
+  return entry.commit.empty() ? entry.name : "commit " + ShortCommit(entry);
 }
 
 std::vector<Finding> FindingsOf(const History& history) {

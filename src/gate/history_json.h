@@ -10,6 +10,7 @@
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
+#include "gate/result_files.h"
 #include "gate/rules.h"
 #include "phases/phase_spec.h"
 
@@ -22,28 +23,20 @@ inline constexpr const char* kHistoryFormat = "farscale-history";
 // The form of dates in schemas.
 inline constexpr const char* kDateSchema = R"({"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"})";
 
-struct HistoryEntry {
-  std::string file;      // it was read from
-  std::string commit;    // any name of a state of the code
-  std::string date;      // "2026-11-20T12:00:00Z"
-  std::string accepted;  // why the level changes on purpose from here on; empty: it does not
-  FactorTable table;
-};
-
-using History = std::vector<HistoryEntry>;  // the oldest first
+using History = std::vector<MeasuredResults>;  // the oldest first
 
 // "2026-11-20", "2026-11-20T12:00:00Z", "…+01:00", with colons or dashes between hours, minutes and seconds, as
 // "2026-11-20T11:00:00Z"; nothing for what is no date. Without a zone it is universal time.
 std::optional<std::string> DateFrom(const std::string& text);
 std::string DateFromSeconds(std::int64_t since_1970);
 
-std::string WriteHistoryJson(const HistoryEntry& entry);
+std::string WriteHistoryJson(const MeasuredResults& entry);
 // Throws an input error naming `file` for anything else.
-HistoryEntry ReadHistoryJson(const std::string& text, const std::string& file);
+MeasuredResults ReadHistoryJson(const std::string& text, const std::string& file);
 nlohmann::ordered_json HistorySchema();
 
 // "2026-11-20T12-00-00Z-abc1234.json": sorts by date, and no system refuses it.
-std::string FileNameOf(const HistoryEntry& entry);
+std::string FileNameOf(const MeasuredResults& entry);
 
 // All entries of a folder, in the order of their dates: files of the format, and results with a name as above; tables
 // among them are put in the scaling asked for. Several of one commit are repeats of each other, unless they are the
@@ -54,9 +47,9 @@ History ReadHistory(const std::filesystem::path& folder, Diagnostics& diagnostic
                     std::optional<Scaling> scaling = std::nullopt);
 
 // A short name for a commit: its first eight letters.
-std::string ShortCommit(const HistoryEntry& entry);
+std::string ShortCommit(const MeasuredResults& entry);
 // "commit 1a2b3c4d", or the file of an entry without one.
-std::string NameOf(const HistoryEntry& entry);
+std::string NameOf(const MeasuredResults& entry);
 
 // Findings on the tables of a history: for each anomaly the number of commits, and the newest of them.
 std::vector<Finding> FindingsOf(const History& history);

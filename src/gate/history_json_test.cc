@@ -43,8 +43,8 @@ TEST(Dates, OthersAreNone) {
 }
 
 TEST(HistoryJson, ReadsWhatItWrites) {
-  const HistoryEntry entry{"", "feature/x", "2026-11-20T12:00:00Z", "new solver", OneRow(0.9)};
-  const HistoryEntry read = ReadHistoryJson(WriteHistoryJson(entry), "e.json");
+  const MeasuredResults entry{"", "feature/x", "2026-11-20T12:00:00Z", "new solver", OneRow(0.9)};
+  const MeasuredResults read = ReadHistoryJson(WriteHistoryJson(entry), "e.json");
   EXPECT_EQ(read.commit, entry.commit);
   EXPECT_EQ(read.date, entry.date);
   EXPECT_EQ(read.accepted, entry.accepted);

@@ -24,7 +24,7 @@ constexpr std::int64_t kWindow = 10;  // commits before the newest; chosen: the 
 
 std::vector<PhaseKey> HistoryPhases(const History& history) {
   std::vector<PhaseKey> keys;
-  for (const HistoryEntry& entry : history) {
+  for (const MeasuredResults& entry : history) {
     for (const PhaseKey& key : entry.table.Keys()) {
       if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
     }
@@ -108,7 +108,7 @@ HistoryTrack MakeTrack(const History& history, const PhaseKey& key, const Quanti
 HistoryView ViewOf(const History& history, const std::string& title, const std::vector<Finding>& findings) {
   HistoryView view{title, history, {}, findings};
   std::vector<std::pair<std::string, FactorTable*>> tables;
-  for (HistoryEntry& entry : view.history) tables.emplace_back(NameOf(entry), &entry.table);
+  for (MeasuredResults& entry : view.history) tables.emplace_back(NameOf(entry), &entry.table);
   for (const auto& more : {AgreeOnTerms(tables).findings(), FindingsOf(history)}) {
     view.findings.insert(view.findings.end(), more.begin(), more.end());
   }
@@ -201,7 +201,7 @@ void AddSeries(const HistoryView& view, const HistoryTrack& track, std::size_t p
   for (std::size_t i = 0; i < track.values.size(); ++i) {
     const std::optional<double>& value = track.values[i][place];
     if (value) {
-      const HistoryEntry& entry = view.history[i];
+      const MeasuredResults& entry = view.history[i];
       series.line.push_back({static_cast<double>(i), *value / unit, ""});
       series.points.push_back(series.line.back());
       series.points.back().tooltip = fmt::format("{} of {}: {} at {}", ShortCommit(entry), entry.date.substr(0, 10),
@@ -216,7 +216,7 @@ void AddSeries(const HistoryView& view, const HistoryTrack& track, std::size_t p
 }
 
 // Between the commits, where a new level begins.
-ChartMark StepMark(const HistoryEntry& entry, std::size_t commit, const char* what, const char* dashes) {
+ChartMark StepMark(const MeasuredResults& entry, std::size_t commit, const char* what, const char* dashes) {
   const double x = commit == 0 ? 0 : static_cast<double>(commit) - 0.5;
   return {x, fmt::format("{} at {}", what, ShortCommit(entry)), dashes};
 }
@@ -248,7 +248,7 @@ std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
   ShowMargins(chart);
   for (const std::size_t step : track.steps) chart.marks.push_back(StepMark(view.history[step], step, "step", "4 3"));
   for (std::size_t i = 0; i < view.history.size(); ++i) {
-    const HistoryEntry& entry = view.history[i];
+    const MeasuredResults& entry = view.history[i];
     chart.x_names.push_back(ShortCommit(entry));
     const bool is_step = std::find(track.steps.begin(), track.steps.end(), i) != track.steps.end();
     if (!entry.accepted.empty() && !is_step) chart.marks.push_back(StepMark(entry, i, "accepted", "1 3"));
@@ -276,8 +276,8 @@ std::string NewestMean(const HistoryTrack& track) {
 
 std::string SpanOf(const HistoryView& view) {
   if (view.history.empty()) return "no commits";
-  const HistoryEntry& first = view.history.front();
-  const HistoryEntry& last = view.history.back();
+  const MeasuredResults& first = view.history.front();
+  const MeasuredResults& last = view.history.back();
   if (view.history.size() == 1) return fmt::format("1 commit, {} of {}", ShortCommit(last), last.date);
   return fmt::format("{} commits, from {} of {} to {} of {}", view.history.size(), ShortCommit(first), first.date,
                      ShortCommit(last), last.date);
@@ -326,7 +326,7 @@ std::string WriteHistoryTable(const HistoryView& view) {
     text += "\n" + PhaseTitle(*tracks.front()) + "\n" + FormatTable(rows);
     if (const std::string why = SuperlinearInWords(view, *tracks.front()); !why.empty()) text += why + "\n";
   }
-  for (const HistoryEntry& entry : view.history) {
+  for (const MeasuredResults& entry : view.history) {
     if (!entry.accepted.empty()) text += fmt::format("\nAccepted at {}: {}\n", ShortCommit(entry), entry.accepted);
   }
   return text;
@@ -355,7 +355,7 @@ ReportModel BuildHistoryModel(const HistoryView& view) {
     data["phases"].push_back(phase);
   }
   data["commits"] = ReportData::array();
-  for (const HistoryEntry& entry : view.history) {
+  for (const MeasuredResults& entry : view.history) {
     data["commits"].push_back({{"commit", entry.commit}, {"date", entry.date}, {"accepted", entry.accepted}});
   }
   return model;
@@ -423,7 +423,7 @@ Fields<HistoryTrack> FieldsOf<HistoryTrack>() {
 template <>
 Fields<HistoryView> FieldsOf<HistoryView>() {
   using T = HistoryView;
-  using E = HistoryEntry;
+  using E = MeasuredResults;
   const auto commits = ListOf<E>(FormOfFields(Fields<E>{
       Property<&E::commit>(),
       Property<&E::date>().Schema(kDateSchema),

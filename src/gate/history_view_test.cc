@@ -23,8 +23,8 @@ FactorRow Row(std::int64_t cores, double computation) {
   return row;
 }
 
-HistoryEntry Entry(const std::string& commit, double computation) {
-  HistoryEntry entry;
+MeasuredResults Entry(const std::string& commit, double computation) {
+  MeasuredResults entry;
   entry.commit = commit;
   entry.date = "2026-11-20T12:00:00Z";
   entry.table.rows = {Row(4, 1), Row(8, computation)};

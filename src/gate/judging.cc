@@ -68,7 +68,7 @@ GateData::GateData(const GateRules& gate_rules, const GateInput& gate_input)
       phases(table.Keys()),
       history(input.baseline.value_or(History())) {
   std::vector<std::pair<std::string, FactorTable*>> tables;
-  for (HistoryEntry& entry : history) tables.emplace_back(NameOf(entry), &entry.table);
+  for (MeasuredResults& entry : history) tables.emplace_back(NameOf(entry), &entry.table);
   tables.emplace_back(input.results.name, &compared);
   terms = AgreeOnTerms(tables).findings();
   std::set<double> targets(input.targets.begin(), input.targets.end());

@@ -211,11 +211,8 @@ MeasuredResults ReadResultFileUnchecked(const std::string& path, std::optional<S
     read.is_results_json = true;
     scaling.reset();
   } else if (format == kHistoryFormat) {
-    HistoryEntry entry = ReadHistoryJson(text, path);
-    read.table = std::move(entry.table);
-    read.commit = entry.commit;
-    read.date = entry.date;
-    read.accepted = entry.accepted;
+    read = ReadHistoryJson(text, path);
+    read.files = {path};
   } else {
     read.table = format.empty() ? ReadFactorCsv(text, path) : ReadTableFromJson(text, path);
   }

@@ -12,12 +12,14 @@
 namespace farscale {
 
 struct MeasuredResults {
-  std::string name;                          // the files
-  std::vector<std::string> files;            // their paths
-  FactorTable table;                         // complete
-  std::vector<PhaseProjection> projections;  // only from one results.json
-  bool is_results_json = false;              // which says how its runs scale
-  std::string commit, date, accepted;        // only from an entry of a history
+  std::string name = "";      // the files
+  std::string commit = "";    // any name of a state of the code; only from an entry of a history, as the next two
+  std::string date = "";      // "2026-11-20T12:00:00Z"
+  std::string accepted = "";  // why the level changes on purpose from here on; empty: it does not
+  FactorTable table = {};     // complete
+  std::vector<std::string> files = {};            // their paths
+  std::vector<PhaseProjection> projections = {};  // only from one results.json
+  bool is_results_json = false;                   // which says how its runs scale
 };
 
 // results.json, factors.json, a CSV table, a run measured by TALP, or an entry of a history. Tables are put in the

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/diagnostics.h"
-#include "factors/complete_table.h"
 #include "factors/factor_table.h"
 #include "results/results_json.h"
 #include "support/models.h"

@@ -57,7 +57,7 @@ void TryAs(std::size_t kind, const std::string& text) {
     }
     case 5: ParseRules(ConfigTable::Parse(text, "gate.toml"), "gate.toml"); break;
     case 6: {
-      HistoryEntry entry = ReadHistoryJson(text, "entry.json");
+      MeasuredResults entry = ReadHistoryJson(text, "entry.json");
       CompleteTable(entry.table);
       static const ReportTemplates templates = test::HistoryTemplates();
       WriteHistoryHtml(ViewOf({entry, entry}, "t"), templates);
