@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
+#include <utility>
 
 #include "base/diagnostics.h"
 #include "factors/factor_table.h"
@@ -15,53 +17,19 @@
 namespace farscale {
 namespace {
 
-// Reads one quantity off a row.
-using RowReading = std::function<std::optional<double>(const FactorRow&)>;
-
 // A quantity of the runs at one core count, with its errors where known.
 using RunValues = std::pair<std::vector<double>, std::vector<std::optional<double>>>;
 
-// One side of a phase: its rows in the terms that are compared, and what the projection must be multiplied by to be in
-// them too.
-struct ComparedSide {
-  PhaseKey key;
-  std::vector<FactorRow> rows{};
-  std::optional<Scaling> scaling{};  // as the results say, else as times and speedups show
-  bool is_scaling_shown = false;     // the latter
-  std::int64_t reference = 0;        // cores; the smallest count of a phase that was not run at the reference
-  const PhaseProjection* projection = nullptr;
-  FactorValues scale{};
+constexpr double kNothing = 1e-9;     // logarithms below are 0
+constexpr double kErrorOfAll = 0.05;  // chance that any change of a phase is called more than noise, and is none
 
-  std::set<std::int64_t> Counts() const;
-  bool Knows(const RowReading& value) const;
-  // Empty where one of the runs does not know it.
-  RunValues ValuesAt(std::int64_t cores, const RowReading& value, const RowReading& error) const;
-  // Geometric mean of the reference runs.
-  std::optional<double> AtReference(const RowReading& value) const;
-};
+std::optional<double> NoError(const FactorRow&) { return std::nullopt; }
 
-struct ComparedSides {
-  ComparedSide before, after;
-  bool compares = false;  // both compare with the same reference, in the same way
-  ComparedTerms terms{};
-
-  // False for factors that compare with the reference run where both sides have different ones.
-  bool Compares(Factor factor) const { return compares || !Describe(factor).ComparesWithReference(); }
-};
-
-std::set<std::int64_t> ComparedSide::Counts() const {
-  std::set<std::int64_t> counts;
-  for (const FactorRow& row : rows) counts.insert(row.cores);
-  return counts;
-}
-
-bool ComparedSide::Knows(const RowReading& value) const {
-  return std::any_of(rows.begin(), rows.end(), [&](const FactorRow& row) { return value(row).has_value(); });
-}
-
-RunValues ComparedSide::ValuesAt(std::int64_t cores, const RowReading& value, const RowReading& error) const {
+// Empty where one of the runs does not know it.
+RunValues ValuesAt(const ComparedSide& side, std::int64_t cores, const RowReading& value,
+                   const RowReading& error = NoError) {
   RunValues found;
-  for (const FactorRow& row : rows) {
+  for (const FactorRow& row : side.rows) {
     if (row.cores != cores) continue;
     const std::optional<double> one = value(row);
     if (!one) return {};
@@ -71,20 +39,22 @@ RunValues ComparedSide::ValuesAt(std::int64_t cores, const RowReading& value, co
   return found;
 }
 
-std::optional<double> ComparedSide::AtReference(const RowReading& value) const {
-  const RowReading none = [](const FactorRow&) { return std::optional<double>(); };
-  const auto measured = Measure(ValuesAt(reference, value, none).first, {});
+// Geometric mean of the reference runs.
+std::optional<double> AtReference(const ComparedSide& side, const RowReading& value) {
+  const auto measured = Measure(ValuesAt(side, side.reference, value).first, {});
   return measured ? std::optional(measured->value) : std::nullopt;
 }
 
 ComparedSide SideOf(const Results& results, const PhaseKey& key) {
-  ComparedSide side{key};
+  ComparedSide side;
+  side.series = key.series;
+  side.phase = key.phase;
   side.rows = results.table.Rows(key);
   side.scaling = ScalingOf(results.table, side.rows);
   side.is_scaling_shown = side.scaling && (!results.table.scaling || results.table.scaling_source == kShownByTimes);
   const std::set<std::int64_t> counts = side.Counts();
   const std::optional<std::int64_t> reference = results.table.reference;
-  side.reference = reference && counts.count(*reference) > 0 ? *reference : *counts.begin();
+  side.reference = side.own_reference = reference && counts.contains(*reference) ? *reference : *counts.begin();
   side.projection = ProjectionOf(results, key.series, key.phase);
   for (const FactorType& type : AllFactors()) side.scale[type.factor] = 1;
   return side;
@@ -92,13 +62,13 @@ ComparedSide SideOf(const Results& results, const PhaseKey& key) {
 
 // Puts a side in terms of another run; false where the rows do not know enough.
 bool Refer(std::int64_t cores, FactorTable table, ComparedSide& side) {
-  std::erase_if(table.rows, [&](const FactorRow& row) { return row.Key() != side.key; });
+  std::erase_if(table.rows, [&](const FactorRow& row) { return row.series != side.series || row.phase != side.phase; });
   try {
     ChangeTerms(table, std::nullopt, cores);
   } catch (const Error&) {
     return false;
   }
-  const std::vector<FactorRow> rows = table.Rows(side.key);
+  const std::vector<FactorRow> rows = table.Rows(side.series, side.phase);
   for (const FactorType& type : AllFactors()) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::optional<double>&is = rows[i].values[type.factor], &was = side.rows[i].values[type.factor];
@@ -110,66 +80,19 @@ bool Refer(std::int64_t cores, FactorTable table, ComparedSide& side) {
   return true;
 }
 
-void AgreeOnReference(const FactorTable& before, const FactorTable& after, ComparedSides& sides) {
-  const std::int64_t was_before = sides.before.reference, was_after = sides.after.reference;
-  sides.compares = was_before == was_after;
-  if (sides.compares) {
-    sides.terms.reference = static_cast<double>(was_before);
-    return;
-  }
-  sides.terms.first_reference = static_cast<double>(was_before);
-  sides.terms.second_reference = static_cast<double>(was_after);
-  const std::set<std::int64_t> others = sides.after.Counts();
-  for (const std::int64_t cores : sides.before.Counts()) {
-    if (!others.contains(cores)) continue;
-    if (!Refer(cores, before, sides.before) || !Refer(cores, after, sides.after)) break;
-    sides.compares = true;
-    sides.terms.reference = static_cast<double>(cores);
-    return;
-  }
-}
-
-void AgreeOnScaling(ComparedSides& sides) {
-  const auto know_both = [&](const RowReading& value) { return sides.before.Knows(value) && sides.after.Knows(value); };
-  const ComparedSide &before = sides.before, &after = sides.after;
-  sides.terms.first_scaling = before.scaling;
-  sides.terms.second_scaling = after.scaling;
-  sides.terms.is_first_shown = before.is_scaling_shown;
-  sides.terms.is_second_shown = after.is_scaling_shown;
-  sides.terms.have_times = know_both(&FactorRow::TimePerIteration);
-  sides.terms.have_global = know_both([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
-  if (before.scaling != after.scaling) sides.compares = false;
-}
-
-// Factors that the other side does not know at any core count.
-std::vector<Factor> OnlyOf(const ComparedSide& side, const ComparedSide& other) {
-  std::vector<Factor> only;
-  for (const FactorType& type : AllFactors()) {
-    const RowReading value = [&](const FactorRow& row) { return row.values[type.factor]; };
-    if (side.Knows(value) && !other.Knows(value)) only.push_back(type.factor);
-  }
-  return only;
-}
-
 // Where the references differ, both sides are put in terms of the smallest common core count, if they know enough.
-ComparedSides AgreeOnTerms(const Results& before, const PhaseKey& key_before, const Results& after,
-                           const PhaseKey& key_after) {
-  ComparedSides sides{SideOf(before, key_before), SideOf(after, key_after)};
-  AgreeOnReference(before.table, after.table, sides);
-  AgreeOnScaling(sides);
-  sides.terms.first_only = OnlyOf(sides.before, sides.after);
-  sides.terms.second_only = OnlyOf(sides.after, sides.before);
-  sides.terms.is_first_timed =
-      sides.before.Knows(&FactorRow::TimePerIteration) && !sides.after.Knows(&FactorRow::TimePerIteration);
-  sides.terms.is_second_timed =
-      sides.after.Knows(&FactorRow::TimePerIteration) && !sides.before.Knows(&FactorRow::TimePerIteration);
-  return sides;
+void AgreeOnReference(const FactorTable& before, const FactorTable& after, ComparedPhase& phase) {
+  phase.compares = phase.before.reference == phase.after.reference;
+  if (phase.compares) phase.reference = static_cast<double>(phase.before.reference);
+  const std::set<std::int64_t> counts = phase.before.Counts(), others = phase.after.Counts();
+  for (const std::int64_t cores : counts) {
+    if (phase.compares) return;
+    if (!others.contains(cores)) continue;
+    if (!Refer(cores, before, phase.before) || !Refer(cores, after, phase.after)) return;
+    phase.compares = true;
+    phase.reference = static_cast<double>(cores);
+  }
 }
-
-using Kind = Contribution::Kind;
-
-constexpr double kNothing = 1e-9;     // logarithms below are 0
-constexpr double kErrorOfAll = 0.05;  // chance that any change of a phase is called more than noise, and is none
 
 // Parts of global efficiency, where its parts are known on both sides, else of parallel efficiency; sets which.
 std::optional<Decomposition> ExplainWhole(const FactorValues& before, const FactorValues& after, Factor& whole) {
@@ -188,53 +111,52 @@ Measurement WithReference(Measurement measured, const ComparedSide& side, Factor
   const RowReading value = [&](const FactorRow& row) { return row.values[factor]; };
   const RowReading error = [&](const FactorRow& row) { return row.standard_errors[factor]; };
   if (!Describe(factor).ComparesWithReference() || cores == side.reference) return measured;
-  const auto [values, errors] = side.ValuesAt(side.reference, value, error);
+  const auto [values, errors] = ValuesAt(side, side.reference, value, error);
   if (const auto reference = Measure(values, errors, noise)) {
     measured.error = std::hypot(measured.error, reference->error);
   }
   return measured;
 }
 
-std::optional<Noise> NoiseBetweenRepeats(const ComparedSides& sides, const RowReading& value) {
+std::optional<Noise> NoiseBetweenRepeats(const ComparedPhase& phase, const RowReading& value) {
   std::vector<std::vector<double>> repeats;
-  const RowReading none = [](const FactorRow&) { return std::optional<double>(); };
-  for (const ComparedSide* side : {&sides.before, &sides.after}) {
+  for (const ComparedSide* side : {&phase.before, &phase.after}) {
     for (const std::int64_t cores : side->Counts()) {
-      repeats.push_back(side->ValuesAt(cores, value, none).first);
+      repeats.push_back(ValuesAt(*side, cores, value).first);
     }
   }
   return NoiseOfRepeats(repeats);
 }
 
 // A factor at a core count on both sides; nothing: the time of an iteration.
-ComparedNumber CompareNumber(const ComparedSides& sides, std::int64_t cores, std::optional<Factor> factor) {
+ComparedNumber CompareNumber(const ComparedPhase& phase, std::int64_t cores, std::optional<Factor> factor) {
   const RowReading value = [&](const FactorRow& row) { return factor ? row.values[*factor] : row.TimePerIteration(); };
   const RowReading error = [&](const FactorRow& row) {
     if (factor) return row.standard_errors[*factor];
     return row.runtime_error ? std::optional(*row.runtime_error / row.iterations) : std::nullopt;
   };
   // Repeats that agree by luck, or because a table is rounded, do not make the noise 0.
-  const std::optional<Noise> repeats = NoiseBetweenRepeats(sides, value);
+  const std::optional<Noise> repeats = NoiseBetweenRepeats(phase, value);
   const Noise noise = repeats ? Pool(*repeats, Noise{}) : Noise{};
   const auto measure = [&](const ComparedSide& side) {
-    const auto [values, errors] = side.ValuesAt(cores, value, error);
+    const auto [values, errors] = ValuesAt(side, cores, value, error);
     std::optional<Measurement> one = Measure(values, errors, noise);
     if (one && factor) one = WithReference(*one, side, *factor, cores, noise);
     return one;
   };
-  const std::optional<Measurement> before = measure(sides.before), after = measure(sides.after);
+  const std::optional<Measurement> before = measure(phase.before), after = measure(phase.after);
   ComparedNumber number;
   if (before) number.before = before->value;
   if (after) number.after = after->value;
-  const bool means_the_same = !factor || sides.Compares(*factor);
+  const bool means_the_same = !factor || phase.Compares(*factor);
   if (before && after && means_the_same) number.change = ChangeBetween(*before, *after);
   return number;
 }
 
 // The computation of the reference run takes instructions over their rate; the rate is IPC times frequency.
-void SplitBase(const ComparedSides& sides, Decomposition& time) {
+void SplitBase(const ComparedPhase& phase, Decomposition& time) {
   const auto logarithm = [&](const RowReading& value) {
-    const std::optional<double> before = sides.before.AtReference(value), after = sides.after.AtReference(value);
+    const std::optional<double> before = AtReference(phase.before, value), after = AtReference(phase.after, value);
     return before && after ? std::optional(std::log(*after / *before)) : std::nullopt;
   };
   const auto instructions = logarithm([](const FactorRow& row) -> std::optional<double> {
@@ -245,49 +167,40 @@ void SplitBase(const ComparedSides& sides, Decomposition& time) {
     if (!row.totals || !row.totals->instructions || !row.totals->cycles) return std::nullopt;
     return *row.totals->instructions / *row.totals->cycles;
   });
-  const auto base = std::ranges::find(time.parts, Kind::kBase, &Contribution::kind);
+  const auto base = std::ranges::find(time.parts, "base", &Decomposition::Part::first);
   if (!instructions || base == time.parts.end()) return;
-  std::vector<Contribution> parts = {{Kind::kBaseInstructions, {}, *instructions}};
-  const double rate = base->logarithm - *instructions;
+  std::vector<Decomposition::Part> parts = {{"baseInstructions", *instructions}};
+  const double rate = base->second - *instructions;
   if (ipc) {
-    parts.push_back({Kind::kBaseIpc, {}, -*ipc});
-    parts.push_back({Kind::kBaseFrequency, {}, rate + *ipc});
+    parts.emplace_back("baseIpc", -*ipc);
+    parts.emplace_back("baseFrequency", rate + *ipc);
   } else {
-    parts.push_back({Kind::kBaseRate, {}, rate});
+    parts.emplace_back("baseInstructionRate", rate);
   }
   time.parts.insert(time.parts.erase(base), parts.begin(), parts.end());
 }
 
-ComparedCount CompareAt(const ComparedSides& sides, std::int64_t cores) {
+ComparedCount CompareAt(const ComparedPhase& phase, std::int64_t cores) {
   ComparedCount count;
   count.cores = static_cast<double>(cores);
-  count.is_common = sides.before.Counts().contains(cores) && sides.after.Counts().contains(cores);
+  count.is_common = phase.before.Counts().contains(cores) && phase.after.Counts().contains(cores);
   FactorValues before, after;
   for (const FactorType& type : AllFactors()) {
-    const ComparedNumber number = CompareNumber(sides, cores, type.factor);
+    const ComparedNumber number = CompareNumber(phase, cores, type.factor);
     if (!number.before && !number.after) continue;
     count.factors.emplace_back(type.factor, number);
     if (!number.change) continue;
     before[type.factor] = number.before;
     after[type.factor] = number.after;
   }
-  count.seconds = CompareNumber(sides, cores, std::nullopt);
+  count.seconds = CompareNumber(phase, cores, std::nullopt);
   count.efficiency = ExplainWhole(before, after, count.whole);
   const bool has_time = count.efficiency && count.whole == Factor::kGlobalEfficiency && count.seconds.change;
-  if (has_time && sides.before.scaling) {
+  if (has_time && phase.before.scaling) {
     count.time = ExplainTime(*count.seconds.before, *count.seconds.after, *count.efficiency);
-    SplitBase(sides, *count.time);
+    SplitBase(phase, *count.time);
   }
   return count;
-}
-
-std::vector<ComparedCount> CompareCounts(const ComparedSides& sides) {
-  std::set<std::int64_t> counts = sides.before.Counts();
-  const std::set<std::int64_t> others = sides.after.Counts();
-  counts.insert(others.begin(), others.end());
-  std::vector<ComparedCount> compared;
-  for (const std::int64_t cores : counts) compared.push_back(CompareAt(sides, cores));
-  return compared;
 }
 
 std::optional<ProjectedValue> Projected(const ComparedSide& side, Factor factor, double cores) {
@@ -309,12 +222,12 @@ void FindWhetherApart(ProjectedPair& pair) {
                   pair.after->interval80->high < pair.before->interval80->low;
 }
 
-ProjectedPair ProjectedOnBoth(const ComparedSides& sides, Factor factor, double cores) {
-  ProjectedPair pair{Projected(sides.before, factor, cores), Projected(sides.after, factor, cores),
+ProjectedPair ProjectedOnBoth(const ComparedPhase& phase, Factor factor, double cores) {
+  ProjectedPair pair{Projected(phase.before, factor, cores), Projected(phase.after, factor, cores),
                      Reliability::kUnknown, false};
-  if (!sides.Compares(factor)) return pair;
-  pair.reliability = std::max(ReliabilityOf(*sides.before.projection, factor, cores),
-                              ReliabilityOf(*sides.after.projection, factor, cores));
+  if (!phase.Compares(factor)) return pair;
+  pair.reliability = std::max(ReliabilityOf(*phase.before.projection, factor, cores),
+                              ReliabilityOf(*phase.after.projection, factor, cores));
   FindWhetherApart(pair);
   return pair;
 }
@@ -322,9 +235,9 @@ ProjectedPair ProjectedOnBoth(const ComparedSides& sides, Factor factor, double 
 // Seconds an iteration from global efficiency: T = T_ref GE_ref / GE, with strong scaling times P_ref / P.
 std::optional<ProjectedValue> ProjectedSeconds(const ComparedSide& side,
                                                const std::optional<ProjectedValue>& efficiency) {
-  const auto time = side.AtReference(&FactorRow::TimePerIteration);
+  const auto time = AtReference(side, &FactorRow::TimePerIteration);
   const auto at_reference =
-      side.AtReference([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
+      AtReference(side, [](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
   if (!time || !at_reference || !side.scaling || !efficiency || !(efficiency->value > 0)) return std::nullopt;
   double reach = *time * *at_reference;
   if (*side.scaling == Scaling::kStrong) reach *= static_cast<double>(side.reference) / efficiency->cores;
@@ -339,11 +252,11 @@ std::optional<ProjectedValue> ProjectedSeconds(const ComparedSide& side,
 }
 
 // `asked`: core counts; empty: the targets of both sides that are not too far beyond the reliable ranges.
-std::set<double> CommonTargets(const ComparedSides& sides, const std::vector<double>& asked) {
+std::set<double> CommonTargets(const ComparedPhase& phase, const std::vector<double>& asked) {
   if (!asked.empty()) return {asked.begin(), asked.end()};
   std::set<double> targets;
   double reliable = 0;
-  for (const ComparedSide* side : {&sides.before, &sides.after}) {
+  for (const ComparedSide* side : {&phase.before, &phase.after}) {
     for (const FactorProjection& projection : side->projection->factors) {
       for (const ProjectedValue& value : projection.targets) targets.insert(value.cores);
     }
@@ -354,16 +267,16 @@ std::set<double> CommonTargets(const ComparedSides& sides, const std::vector<dou
   return targets;
 }
 
-std::vector<ComparedTarget> CompareTargets(const ComparedSides& sides, const std::vector<double>& targets) {
+std::vector<ComparedTarget> CompareTargets(const ComparedPhase& phase, const std::vector<double>& targets) {
   std::vector<ComparedTarget> compared;
-  if (sides.before.projection == nullptr || sides.after.projection == nullptr) return compared;
-  for (const double cores : CommonTargets(sides, targets)) {
+  if (phase.before.projection == nullptr || phase.after.projection == nullptr) return compared;
+  for (const double cores : CommonTargets(phase, targets)) {
     ComparedTarget target;
     target.cores = cores;
     FactorValues before, after;
     for (const FactorType& type : AllFactors()) {
-      const ProjectedPair pair = ProjectedOnBoth(sides, type.factor, cores);
-      if (!pair.before || !pair.after || !sides.Compares(type.factor)) continue;
+      const ProjectedPair pair = ProjectedOnBoth(phase, type.factor, cores);
+      if (!pair.before || !pair.after || !phase.Compares(type.factor)) continue;
       if (pair.before->value > 0 && pair.after->value > 0) {
         before[type.factor] = pair.before->value;
         after[type.factor] = pair.after->value;
@@ -371,11 +284,11 @@ std::vector<ComparedTarget> CompareTargets(const ComparedSides& sides, const std
       target.factors.emplace_back(type.factor, pair);
     }
     target.explained = ExplainWhole(before, after, target.whole);
-    target.efficiency = ProjectedOnBoth(sides, target.whole, cores);
+    target.efficiency = ProjectedOnBoth(phase, target.whole, cores);
     if (!target.efficiency.before || !target.efficiency.after) continue;
-    if (sides.compares && target.whole == Factor::kGlobalEfficiency) {
-      target.seconds = {ProjectedSeconds(sides.before, target.efficiency.before),
-                        ProjectedSeconds(sides.after, target.efficiency.after), target.efficiency.reliability, false};
+    if (phase.compares && target.whole == Factor::kGlobalEfficiency) {
+      target.seconds = {ProjectedSeconds(phase.before, target.efficiency.before),
+                        ProjectedSeconds(phase.after, target.efficiency.after), target.efficiency.reliability, false};
       FindWhetherApart(target.seconds);
     }
     compared.push_back(std::move(target));
@@ -404,24 +317,24 @@ void JudgeChanges(ComparedPhase& phase) {
   }
 }
 
-ComparedPhase ComparePhase(const ComparedSides& sides, const std::vector<double>& targets) {
+ComparedPhase ComparePhase(const Results& before, const PhaseKey& key_before, const Results& after,
+                           const PhaseKey& key_after, const std::vector<double>& targets) {
   ComparedPhase phase;
-  phase.name = CommonName(sides.before.key, sides.after.key);
-  phase.before = sides.before.key.phase;
-  phase.after = sides.after.key.phase;
-  phase.terms = sides.terms;
-  phase.projection_before = sides.before.projection;
-  phase.projection_after = sides.after.projection;
-  phase.noise = NoiseBetweenRepeats(sides, &FactorRow::TimePerIteration);
+  phase.name = CommonName(key_before, key_after);
+  phase.before = SideOf(before, key_before);
+  phase.after = SideOf(after, key_after);
+  AgreeOnReference(before.table, after.table, phase);
+  if (phase.before.scaling != phase.after.scaling) phase.compares = false;
+  phase.noise = NoiseBetweenRepeats(phase, &FactorRow::TimePerIteration);
   if (!phase.noise) {
     phase.noise =
-        NoiseBetweenRepeats(sides, [](const FactorRow& row) { return row.values[Factor::kParallelEfficiency]; });
+        NoiseBetweenRepeats(phase, [](const FactorRow& row) { return row.values[Factor::kParallelEfficiency]; });
   }
-  phase.counts = CompareCounts(sides);
+  std::set<std::int64_t> counts = phase.before.Counts();
+  counts.merge(phase.after.Counts());
+  for (const std::int64_t cores : counts) phase.counts.push_back(CompareAt(phase, cores));
   JudgeChanges(phase);
-  phase.targets = CompareTargets(sides, targets);
-  phase.superlinear_before = WhySuperlinear(sides.before.rows, sides.before.projection);
-  phase.superlinear_after = WhySuperlinear(sides.after.rows, sides.after.projection);
+  phase.targets = CompareTargets(phase, targets);
   return phase;
 }
 
@@ -461,6 +374,16 @@ std::vector<std::string> Unmatched(const FactorTable& table, const std::vector<s
 
 }  // namespace
 
+std::set<std::int64_t> ComparedSide::Counts() const {
+  std::set<std::int64_t> counts;
+  for (const FactorRow& row : rows) counts.insert(row.cores);
+  return counts;
+}
+
+bool ComparedSide::Knows(const RowReading& value) const {
+  return std::any_of(rows.begin(), rows.end(), [&](const FactorRow& row) { return value(row).has_value(); });
+}
+
 const ComparedNumber* ComparedCount::Find(Factor factor) const {
   const auto found = std::ranges::find(factors, factor, &std::pair<Factor, ComparedNumber>::first);
   return found == factors.end() ? nullptr : &found->second;
@@ -488,19 +411,18 @@ ComparedResults CompareResults(const Results& before, const Results& after, cons
   ComparedResults compared{name_before, name_after, {}, {}, {}, before.table.findings, after.table.findings};
   const auto matches = Match(before, after);
   for (const auto& [a, b] : matches) {
-    compared.phases.push_back(ComparePhase(AgreeOnTerms(before, a, after, b), targets));
+    compared.phases.push_back(ComparePhase(before, a, after, b, targets));
   }
   compared.only_before = Unmatched(before.table, matches, false);
   compared.only_after = Unmatched(after.table, matches, true);
   return compared;
 }
 
-const Contribution* Decomposition::Largest() const {
-  const Contribution* largest = nullptr;
-  if (std::fabs(logarithm) < kNothing) return largest;
-  for (const Contribution& part : parts) {
-    if (part.logarithm / logarithm <= 0) continue;
-    if (largest == nullptr || part.logarithm / logarithm > largest->logarithm / logarithm) largest = &part;
+const Decomposition::Part* Decomposition::Largest() const {
+  const Part* largest = nullptr;
+  for (const Part& part : parts) {
+    if (std::fabs(logarithm) < kNothing || part.second / logarithm <= 0) continue;
+    if (largest == nullptr || part.second / logarithm > largest->second / logarithm) largest = &part;
   }
   return largest;
 }
@@ -514,23 +436,20 @@ std::optional<Decomposition> Explain(Factor whole, const FactorValues& before, c
   if (parts.empty()) return std::nullopt;
   Decomposition result;
   for (const Factor part : parts) {
-    result.parts.push_back({Kind::kFactor, part, std::log(*after[part] / *before[part])});
-    result.logarithm += result.parts.back().logarithm;
+    result.parts.emplace_back(Describe(part).id, std::log(*after[part] / *before[part]));
+    result.logarithm += result.parts.back().second;
   }
   if (!before[whole] || !after[whole]) return result;
   const double all = std::log(*after[whole] / *before[whole]), rest = all - result.logarithm;
-  if (std::fabs(rest) > kNothing) result.parts.push_back({Kind::kRest, {}, rest});
+  if (std::fabs(rest) > kNothing) result.parts.emplace_back("rest", rest);
   result.logarithm = all;
   return result;
 }
 
 Decomposition ExplainTime(double before, double after, const Decomposition& efficiency) {
   Decomposition time{std::log(after / before), {}};
-  time.parts.push_back({Kind::kBase, {}, time.logarithm + efficiency.logarithm});
-  for (Contribution part : efficiency.parts) {
-    part.logarithm = -part.logarithm;
-    time.parts.push_back(part);
-  }
+  time.parts.emplace_back("base", time.logarithm + efficiency.logarithm);
+  for (const auto& [id, logarithm] : efficiency.parts) time.parts.emplace_back(id, -logarithm);
   return time;
 }
 

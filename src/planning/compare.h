@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,25 +21,18 @@ struct Results;
 
 // The parts of a difference: logarithms of factors, which add up [docs/formulas.md, comparison].
 
-// Part of a difference of logarithms. A factor, the rest that no factor explains (the whole is not exactly the product
-// of its parts), or the base of times: the computation of the reference run, in parts where counters tell.
-struct Contribution {
-  enum class Kind { kFactor, kBase, kBaseInstructions, kBaseRate, kBaseIpc, kBaseFrequency, kRest };
-  Kind kind = Kind::kFactor;
-  Factor factor = Factor::kLoadBalance;  // for kFactor
-  double logarithm = 0;                  // that it adds to ln(after / before) of the whole
-
-  friend bool operator==(const Contribution&, const Contribution&) = default;
-};
-
-// ln(after / before) of a product as the sum of its parts, exactly.
+// ln(after / before) of a product as the sum of its parts, exactly. Parts by their ids: factors, "rest", which no
+// factor explains (the whole is not exactly the product of its parts), and of times "base": the computation of the
+// reference run. Where counters tell, that is "baseInstructions" and "baseInstructionRate", or instead of it "baseIpc"
+// and "baseFrequency".
 struct Decomposition {
+  using Part = std::pair<std::string, double>;  // that it adds to the logarithm of the whole
+
   double logarithm = 0;
-  std::vector<Contribution> parts;
+  std::vector<Part> parts;
 
   // The part that goes furthest in the direction of the whole; null where the whole did not change.
-  const Contribution* Largest() const;
-  double ShareOf(const Contribution& part) const { return part.logarithm / logarithm; }
+  const Part* Largest() const;
 };
 
 // Splits ln(after / before) of a factor into its parts; nothing where they are not known on both sides. Values above 0.
@@ -82,30 +78,39 @@ struct ComparedTarget {
   std::optional<Decomposition> explained;                 // explains the whole
 };
 
-// The steps that made both sides comparable, and the parts that do not compare.
-struct ComparedTerms {
-  std::optional<double> first_reference, second_reference;  // cores; where they differ
-  std::optional<double> reference;                          // cores that both compare with
-  std::optional<Scaling> first_scaling, second_scaling;
-  bool is_first_shown = false, is_second_shown = false;  // shown by times and efficiencies; the table does not say it
-  bool have_times = false, have_global = false;          // both know times of an iteration, global efficiency
-  std::vector<Factor> first_only, second_only;           // that the other does not know at any core count
-  bool is_first_timed = false, is_second_timed = false;  // alone
+// Reads one quantity off a row.
+using RowReading = std::function<std::optional<double>(const FactorRow&)>;
+
+// One side of a phase: its rows in the terms that are compared.
+struct ComparedSide {
+  std::string series;
+  PhaseId phase;  // phases may have different names where each side has only one
+  std::vector<FactorRow> rows;
+  std::optional<Scaling> scaling;  // as the results say, else as times and efficiencies show
+  bool is_scaling_shown = false;   // the latter
+  std::int64_t reference = 0;      // cores; the smallest count of a phase that was not run at the reference
+  std::int64_t own_reference = 0;  // before both sides were put in terms of the same
+  const PhaseProjection* projection = nullptr;  // in the results that were compared; null: none
+  FactorValues scale;                           // times the projection: that in these terms
+
+  std::set<std::int64_t> Counts() const;
+  // At any core count.
+  bool Knows(const RowReading& value) const;
 };
 
 // A phase on both sides.
 struct ComparedPhase {
-  std::string name;       // as reports call it
-  PhaseId before, after;  // phases; they may have different names where each side has only one
+  std::string name;  // as reports call it
+  ComparedSide before, after;
+  std::optional<double> reference;  // cores that both compare with
+  bool compares = false;            // both compare with the same reference, in the same way
   std::vector<ComparedCount> counts;
   std::vector<ComparedTarget> targets;
-  std::optional<Noise> noise;  // between repeats: times, else efficiency; nothing: it is assumed
-  ComparedTerms terms;
-  std::vector<std::string> notes;                      // sentences on parts that do not compare
-  std::string superlinear_before, superlinear_after;   // why an efficiency exceeds 110 %; else empty
-  const PhaseProjection* projection_before = nullptr;  // in the results that were compared; null: none
-  const PhaseProjection* projection_after = nullptr;
+  std::optional<Noise> noise;      // between repeats: times, else efficiency; nothing: it is assumed
+  std::vector<std::string> notes;  // sentences on parts that do not compare
 
+  // False for factors that compare with the reference run where both sides have different ones.
+  bool Compares(Factor factor) const { return compares || !Describe(factor).ComparesWithReference(); }
   // The number of changes, of factors and of times, at all common core counts.
   std::size_t CountChanges() const;
   // The largest core count that was run on both sides; null where there is none.

@@ -95,9 +95,10 @@ Data LargestTable(const ComparedCount& count) {
   for (const auto& [own, number] : count.factors) {
     if (!HasShownValue(own, number)) continue;
     std::string text;
-    for (const Contribution& part : has_efficiency ? count.efficiency->parts : std::vector<Contribution>()) {
-      const bool is_it = part.kind == Contribution::Kind::kFactor && part.factor == own;
-      if (is_it) text = FormatRise(std::exp(part.logarithm));
+    if (has_efficiency) {
+      const auto& parts = count.efficiency->parts;
+      const auto part = std::ranges::find(parts, Describe(own).id, &Decomposition::Part::first);
+      if (part != parts.end()) text = FormatRise(std::exp(part->second));
     }
     add(Name(own), Indent(DepthOf(own, TreeOf(KnownFactors(count)))), text,
         ComparedValues(number, [factor = own](double value) { return FormatValue(factor, value); }));
@@ -113,7 +114,7 @@ Data CountRows(const ComparedPhase& phase, Factor whole) {
   Data rows = Data::array();
   for (const ComparedCount& count : phase.counts) {
     const ComparedNumber* number = count.Find(whole);
-    const Contribution* most = count.efficiency ? count.efficiency->Largest() : nullptr;
+    const Decomposition::Part* most = count.efficiency ? count.efficiency->Largest() : nullptr;
     const Data time = ComparedValues(count.seconds, FormatSeconds);
     Data row = ComparedValues(number != nullptr ? *number : ComparedNumber{},
                               [&](double value) { return FormatValue(whole, value); });
@@ -165,31 +166,23 @@ void AddParts(const ComparedPhase& phase, bool is_time, Data& section) {
     return is_time ? count.time : count.efficiency;
   };
   Data columns = Data::array(), rows = Data::array(), totals = Data::array();
-  std::vector<Contribution> kinds;
-  const auto same = [](const Contribution& a, const Contribution& b) {
-    return a.kind == b.kind && a.factor == b.factor;
-  };
+  std::vector<Decomposition::Part> kinds;  // each once, as the first count has it
   for (const ComparedCount& count : phase.counts) {
     if (!difference(count)) continue;
     columns.push_back({{"cores", FormatCores(count.cores)}});
     totals.push_back({{"text", HundredTimes(difference(count)->logarithm)}});
-    for (const Contribution& part : difference(count)->parts) {
-      const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const Contribution& k) { return same(k, part); });
-      if (!known) kinds.push_back(part);
+    for (const Decomposition::Part& part : difference(count)->parts) {
+      if (std::ranges::count(kinds, part.first, &Decomposition::Part::first) == 0) kinds.push_back(part);
     }
   }
-  for (const Contribution& kind : kinds) {
+  for (const Decomposition::Part& kind : kinds) {
     Data cells = Data::array();
     for (const ComparedCount& count : phase.counts) {
       if (!difference(count)) continue;
-      std::string text = "–";
-      bool is_largest = false;
-      for (const Contribution& part : difference(count)->parts) {
-        if (!same(part, kind)) continue;
-        text = HundredTimes(part.logarithm);
-        is_largest = difference(count)->Largest() == &part;
-      }
-      cells.push_back({{"text", text}, {"isLargest", is_largest}});
+      const auto& parts = difference(count)->parts;
+      const auto part = std::ranges::find(parts, kind.first, &Decomposition::Part::first);
+      cells.push_back({{"text", part != parts.end() ? HundredTimes(part->second) : kNoValue},
+                       {"isLargest", part != parts.end() && difference(count)->Largest() == &*part}});
     }
     rows.push_back({{"name", PartName(kind)}, {"cells", cells}});
   }
@@ -220,7 +213,7 @@ Data ComparedTargets(const ComparedPhase& phase) {
   Data rows = Data::array();
   for (const ComparedTarget& target : phase.targets) {
     const ProjectedPair& pair = target.efficiency;
-    const Contribution* largest = target.explained ? target.explained->Largest() : nullptr;
+    const Decomposition::Part* largest = target.explained ? target.explained->Largest() : nullptr;
     const bool is_reliable = pair.reliability == Reliability::kReliable;
     const bool is_explained = is_reliable && pair.is_apart && largest != nullptr;
     std::string verdict = ToString(pair.reliability);
@@ -239,10 +232,10 @@ Data ComparedTargets(const ComparedPhase& phase) {
 
 // The efficiency that both sides measured or project.
 std::optional<Factor> HeadlineOfBoth(const ComparedPhase& phase) {
-  if (phase.projection_before == nullptr || phase.projection_after == nullptr) return std::nullopt;
+  if (phase.before.projection == nullptr || phase.after.projection == nullptr) return std::nullopt;
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
-    const FactorProjection* before = phase.projection_before->Find(factor);
-    const FactorProjection* after = phase.projection_after->Find(factor);
+    const FactorProjection* before = phase.before.projection->Find(factor);
+    const FactorProjection* after = phase.after.projection->Find(factor);
     if (before != nullptr && after != nullptr && !before->curve.empty() && !after->curve.empty()) return factor;
   }
   return std::nullopt;
@@ -264,7 +257,7 @@ Data ComparedFigure(const ComparedResults& compared, const ComparedPhase& phase,
   double reliable = 0;
   int color = 0;
   for (const auto& [name, projection] :
-       {std::pair(&compared.before, phase.projection_before), std::pair(&compared.after, phase.projection_after)}) {
+       {std::pair(&compared.before, phase.before.projection), std::pair(&compared.after, phase.after.projection)}) {
     const FactorProjection& one = *projection->Find(factor);
     const double shown = std::max(most, projection->fitted_cores.back());
     ChartSeries series = FactorSeries(one, true);
@@ -317,27 +310,13 @@ Data ComparedPhaseSection(const ComparedResults& compared, const ComparedPhase& 
   return section;
 }
 
-using PartKind = Contribution::Kind;
-
-std::string PartId(const Contribution& part) {
-  switch (part.kind) {
-    case PartKind::kFactor: return std::string(Describe(part.factor).id);
-    case PartKind::kBase: return "base";
-    case PartKind::kBaseInstructions: return "baseInstructions";
-    case PartKind::kBaseRate: return "baseInstructionRate";
-    case PartKind::kBaseIpc: return "baseIpc";
-    case PartKind::kBaseFrequency: return "baseFrequency";
-    case PartKind::kRest: break;
-  }
-  return "rest";
-}
-
 // A list of pairs of a factor and something else, as a dictionary.
-template <typename Entry, typename Value, typename FactorMember, typename ValueMember>
-Form<std::vector<Entry>> ByFactor(FactorMember factor, ValueMember value) {
-  return Via<std::vector<Entry>, Dictionary<Value>>([factor, value](const std::vector<Entry>& entries) {
+template <typename Value>
+Form<std::vector<std::pair<Factor, Value>>> ByFactor() {
+  using List = std::vector<std::pair<Factor, Value>>;
+  return Via<List, Dictionary<Value>>([](const List& list) {
     Dictionary<Value> by_id;
-    for (const Entry& entry : entries) by_id.emplace_back(Describe(entry.*factor).id, entry.*value);
+    for (const auto& [factor, value] : list) by_id.emplace_back(Describe(factor).id, value);
     return by_id;
   });
 }
@@ -409,25 +388,18 @@ std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResul
 template <>
 Fields<Decomposition> FieldsOf<Decomposition>() {
   using T = Decomposition;
-  const auto parts =
-      Via<std::vector<Contribution>, Dictionary<double>>([](const std::vector<Contribution>& contributions) {
-        Dictionary<double> by_id;
-        for (const Contribution& part : contributions) by_id.emplace_back(PartId(part), part.logarithm);
-        return by_id;
-      });
   return {"compare/difference",
           "",
           {
               Property<&T::logarithm>("ln(after / before)"),
               Property<&T::parts>(
-                  parts,
                   "What factors add to it, by their ids; base parts of times; rest: no factor explains it. Their sum "
                   "is the logarithm"),
               Computed<T>(
                   "largest",
                   [](const T& difference) {
-                    const Contribution* largest = difference.Largest();
-                    return largest == nullptr ? std::nullopt : std::optional(PartId(*largest));
+                    const Decomposition::Part* largest = difference.Largest();
+                    return largest == nullptr ? std::nullopt : std::optional(largest->first);
                   },
                   "The part that goes furthest in the direction of the whole; absent: nothing changed"),
           }};
@@ -458,13 +430,12 @@ Fields<ComparedNumber> FieldsOf<ComparedNumber>() {
 template <>
 Fields<ComparedCount> FieldsOf<ComparedCount>() {
   using T = ComparedCount;
-  using Entry = std::pair<Factor, ComparedNumber>;
   return {"compare/count",
           "A core count that was run on either side",
           {
               Property<&T::cores>().AtLeast(1),
               Property<&T::is_common>("Run on both sides"),
-              Property<&T::factors>(ByFactor<Entry, ComparedNumber>(&Entry::first, &Entry::second), "By their ids"),
+              Property<&T::factors>(ByFactor<ComparedNumber>(), "By their ids"),
               Field("secondsPerIteration", &T::seconds).When([](const T& count) { return IsKnown(count.seconds); }),
               Field("efficiencyIs", &T::whole, "Id of the factor that efficiency is about").When([](const T& count) {
                 return count.efficiency.has_value();
@@ -489,13 +460,12 @@ Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
 template <>
 Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
   using T = ComparedTarget;
-  using Entry = std::pair<Factor, ProjectedPair>;
   return {"compare/target",
           "Projections at a common core count",
           {
               Property<&T::cores>().AtLeast(1),
               Field("efficiencyIs", &T::whole),
-              Property<&T::factors>(ByFactor<Entry, ProjectedPair>(&Entry::first, &Entry::second)),
+              Property<&T::factors>(ByFactor<ProjectedPair>()),
               Field("secondsPerIteration", &T::seconds).When([](const T& target) { return IsKnown(target.seconds); }),
               Field("efficiency", &T::explained),
           }};
@@ -504,21 +474,22 @@ Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
 template <>
 Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
   using T = ComparedPhase;
+  const auto of_phase = [](ComparedSide T::*side, const Fields<PhaseId>& fields) {
+    return Embed(side, Fields<ComparedSide>{Embed(&ComparedSide::phase, fields)});
+  };
   return {
       "compare/phase",
       "",
       {
           Property<&T::name>(),
-          Embed(&T::before, Fields<PhaseId>{Field("before", &PhaseId::name, "The phase on this side")}),
-          Embed(&T::after, Fields<PhaseId>{Field("after", &PhaseId::name)}),
-          Embed(&T::before,
-                Fields<PhaseId>{Field("groupBefore", &PhaseId::group,
+          of_phase(&T::before, {Field("before", &PhaseId::name, "The phase on this side")}),
+          of_phase(&T::after, {Field("after", &PhaseId::name)}),
+          of_phase(&T::before, {Field("groupBefore", &PhaseId::group,
                                       "Of the ranks of the phase, where these alone are compared; absent: all ranks")
                                     .NotEmpty()
                                     .UnlessDefault()}),
-          Embed(&T::after, Fields<PhaseId>{Field("groupAfter", &PhaseId::group).NotEmpty().UnlessDefault()}),
-          Embed(&T::terms, Fields<ComparedTerms>{Property<&ComparedTerms::reference>(
-                               "Cores that both sides compare with; absent: they differ")}),
+          of_phase(&T::after, {Field("groupAfter", &PhaseId::group).NotEmpty().UnlessDefault()}),
+          Property<&T::reference>("Cores that both sides compare with; absent: they differ"),
           Computed<T>(
               "noise", [](const T& phase) { return phase.noise ? phase.noise->deviation : kUsualNoise; },
               "Standard deviation of logarithms of times from run to run")

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "factors/scaling.h"
+#include "factors/table_check.h"
 #include "report/figures.h"
 
 namespace farscale {
@@ -19,7 +20,7 @@ constexpr double kWorthSaying = 0.0005;  // in logarithms: half a printed digit
 
 // Adds the largest part of a difference and the `most` that are largest; empty texts for null.
 void AddParts(const Decomposition* difference, std::size_t most, Data& text) {
-  const Contribution* largest = difference != nullptr ? difference->Largest() : nullptr;
+  const Decomposition::Part* largest = difference != nullptr ? difference->Largest() : nullptr;
   text["largest"] = largest != nullptr ? PartName(*largest) : "";
   text["parts"] = largest != nullptr ? DescribeParts(*difference, most) : "";
 }
@@ -69,8 +70,8 @@ std::string WithInterval(Factor factor, const ProjectedValue& value) {
 const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
   const ComparedTarget* apart = nullptr;
   const ComparedTarget* nearest = nullptr;
-  const double aim = kTellingRatio * std::max(phase.projection_before->fitted_cores.back(),
-                                              phase.projection_after->fitted_cores.back());
+  const double aim = kTellingRatio * std::max(phase.before.projection->fitted_cores.back(),
+                                              phase.after.projection->fitted_cores.back());
   const auto distance = [&](const ComparedTarget& target) { return std::fabs(std::log(target.cores / aim)); };
   for (const ComparedTarget& target : phase.targets) {
     if (target.efficiency.reliability != Reliability::kReliable) continue;
@@ -98,29 +99,42 @@ Data ProjectedChange(const ComparedPhase& phase) {
   return text;
 }
 
+// Factors, and the time of an iteration, that the other side does not know at any core count.
+std::string KnownAlone(const ComparedSide& side, const ComparedSide& other) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name, const RowReading& value) {
+    if (side.Knows(value) && !other.Knows(value)) names.push_back(name);
+  };
+  for (const FactorType& type : AllFactors())
+    add(NameInSentence(type.factor), [&](const FactorRow& row) { return row.values[type.factor]; });
+  add("time of an iteration", &FactorRow::TimePerIteration);
+  return Join(names, ", ");
+}
+
 // The tags of compare_notes.txt.mustache.
 Data NoteTags(const ComparedResults& compared, const ComparedPhase& phase) {
-  const ComparedTerms& terms = phase.terms;
-  const std::optional<Scaling>&first = terms.first_scaling, &second = terms.second_scaling;
+  const ComparedSide &before = phase.before, &after = phase.after;
+  const std::optional<Scaling>&first = before.scaling, &second = after.scaling;
   Data references = false, different = false, shown = Data::array(), only = Data::array(), superlinear = Data::array();
-  if (terms.first_reference) {
-    references = {{"first", FormatCores(*terms.first_reference)},
-                  {"second", FormatCores(*terms.second_reference)},
-                  {"common", terms.reference ? FormatCores(*terms.reference) : ""}};
+  const auto core_text = [](std::int64_t cores) { return FormatCores(static_cast<double>(cores)); };
+  if (before.own_reference != after.own_reference) {
+    references = {{"first", core_text(before.own_reference)},
+                  {"second", core_text(after.own_reference)},
+                  {"common", phase.reference ? FormatCores(*phase.reference) : ""}};
   }
   if (first && second && first != second) different = Data{{"first", ToString(*first)}, {"second", ToString(*second)}};
-  const bool is_one_unknown = first.has_value() != second.has_value();
-  const auto add = [&](const std::string& name, bool is_shown, const std::optional<Scaling>& scaling,
-                       const std::vector<Factor>& factors, bool is_timed, const std::string& why) {
-    if (is_shown) shown.push_back(Data{{"name", name}, {"scaling", ToString(*scaling)}});
-    std::vector<std::string> names;
-    for (const Factor factor : factors) names.push_back(NameInSentence(factor));
-    if (is_timed) names.emplace_back("time of an iteration");
-    if (!names.empty()) only.push_back(Data{{"name", name}, {"factors", Join(names, ", ")}});
-    if (!why.empty()) superlinear.push_back(Data{{"name", name}, {"why", why}});
+  const auto add = [&](const std::string& name, const ComparedSide& side, const ComparedSide& other) {
+    if (side.is_scaling_shown) shown.push_back(Data{{"name", name}, {"scaling", ToString(*side.scaling)}});
+    if (const std::string factors = KnownAlone(side, other); !factors.empty())
+      only.push_back(Data{{"name", name}, {"factors", factors}});
+    if (const std::string why = WhySuperlinear(side.rows, side.projection); !why.empty())
+      superlinear.push_back(Data{{"name", name}, {"why", why}});
   };
-  add(compared.before, terms.is_first_shown, first, terms.first_only, terms.is_first_timed, phase.superlinear_before);
-  add(compared.after, terms.is_second_shown, second, terms.second_only, terms.is_second_timed, phase.superlinear_after);
+  add(compared.before, before, after);
+  add(compared.after, after, before);
+  const auto know_both = [&](const RowReading& value) { return before.Knows(value) && after.Knows(value); };
+  const bool have_times = know_both(&FactorRow::TimePerIteration);
+  const bool have_global = know_both([](const FactorRow& row) { return row.values[Factor::kGlobalEfficiency]; });
   return {{"before", compared.before},
           {"after", compared.after},
           {"references", std::move(references)},
@@ -128,27 +142,28 @@ Data NoteTags(const ComparedResults& compared, const ComparedPhase& phase) {
           {"shown", std::move(shown)},
           {"only", std::move(only)},
           {"superlinear", std::move(superlinear)},
-          {"unknownScaling", !is_one_unknown ? ""
-                             : first         ? compared.after
-                                             : compared.before},
-          {"isScalingUnknown", !first && !second && (terms.have_global || terms.have_times)},
-          {"haveTimes", terms.have_times},
-          {"haveGlobal", terms.have_global}};
+          {"unknownScaling", first.has_value() == second.has_value() ? ""
+                             : first                                 ? compared.after
+                                                                     : compared.before},
+          {"isScalingUnknown", !first && !second && (have_global || have_times)},
+          {"haveTimes", have_times},
+          {"haveGlobal", have_global}};
 }
 
 }  // namespace
 
-std::string PartName(const Contribution& part) {
-  switch (part.kind) {
-    case Contribution::Kind::kFactor: return NameInSentence(part.factor);
-    case Contribution::Kind::kBase: return "the base (useful time of the reference run)";
-    case Contribution::Kind::kBaseInstructions: return "the base (instructions of the reference run)";
-    case Contribution::Kind::kBaseRate: return "the base (time of an instruction in the reference run)";
-    case Contribution::Kind::kBaseIpc: return "the base (instructions a cycle in the reference run)";
-    case Contribution::Kind::kBaseFrequency: return "the base (frequency in the reference run)";
-    case Contribution::Kind::kRest: break;
+std::string PartName(const Decomposition::Part& part) {
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"base", "the base (useful time of the reference run)"},
+      {"baseInstructions", "the base (instructions of the reference run)"},
+      {"baseInstructionRate", "the base (time of an instruction in the reference run)"},
+      {"baseIpc", "the base (instructions a cycle in the reference run)"},
+      {"baseFrequency", "the base (frequency in the reference run)"},
+      {"rest", "the rest (the whole is not exactly the product of its parts)"}};
+  for (const auto& [id, name] : kNames) {
+    if (part.first == id) return name;
   }
-  return "the rest (the whole is not exactly the product of its parts)";
+  return NameInSentence(*FactorById(part.first));
 }
 
 std::string FormatRise(double ratio) {
@@ -166,15 +181,13 @@ std::string FormatRiseInterval(const Change& change) {
 }
 
 std::string DescribeParts(const Decomposition& difference, std::size_t most) {
-  std::vector<Contribution> parts = difference.parts;
-  std::stable_sort(parts.begin(), parts.end(), [](const Contribution& a, const Contribution& b) {
-    return std::fabs(a.logarithm) > std::fabs(b.logarithm);
-  });
+  std::vector<Decomposition::Part> parts = difference.parts;
+  std::ranges::stable_sort(parts, std::greater(), [](const auto& part) { return std::fabs(part.second); });
   std::vector<std::string> texts;
-  for (const Contribution& part : parts) {
-    if (texts.size() == most || std::fabs(part.logarithm) < kWorthSaying) break;
-    texts.push_back(fmt::format("{} {} ({:.0f} %)", PartName(part), FormatRise(std::exp(part.logarithm)),
-                                100 * difference.ShareOf(part)));
+  for (const Decomposition::Part& part : parts) {
+    if (texts.size() == most || std::fabs(part.second) < kWorthSaying) break;
+    texts.push_back(fmt::format("{} {} ({:.0f} %)", PartName(part), FormatRise(std::exp(part.second)),
+                                100 * part.second / difference.logarithm));
   }
   return Join(texts, ", ");
 }
@@ -188,8 +201,8 @@ std::vector<std::string> SummarizeComparedPhase(const ComparedResults& compared,
     time = MeasuredChange(*largest, largest->seconds, FormatSeconds, largest->time);
   if (number != nullptr && number->change && largest->efficiency)
     efficiency = MeasuredChange(*largest, *number, FormatFactor, largest->efficiency);
-  if (phase.projection_before == nullptr) unprojected.push_back(compared.before);
-  if (phase.projection_after == nullptr) unprojected.push_back(compared.after);
+  if (phase.before.projection == nullptr) unprojected.push_back(compared.before);
+  if (phase.after.projection == nullptr) unprojected.push_back(compared.after);
   Data projected = ProjectedChange(phase);
   data.update({{"hasCommon", largest != nullptr},
                {"time", std::move(time)},
@@ -212,8 +225,8 @@ std::vector<std::string> SummarizeCompared(const ComparedResults& compared, cons
   Data data = {{"before", compared.before}, {"after", compared.after}, {"isEmpty", compared.phases.empty()}};
   data["renamed"] = Data::array();
   for (const ComparedPhase& phase : compared.phases) {
-    if (phase.before == phase.after) continue;
-    data["renamed"].push_back({{"first", phase.before.Text()}, {"second", phase.after.Text()}});
+    if (phase.before.phase == phase.after.phase) continue;
+    data["renamed"].push_back({{"first", phase.before.phase.Text()}, {"second", phase.after.phase.Text()}});
   }
   data["only"] = Data::array();
   for (const auto& [side, names] :
