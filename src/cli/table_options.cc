@@ -219,10 +219,11 @@ void WriteAllocationForm(const Results& given, const AllocationFormOptions& opti
   const Results results = WithDescriptions(given, options);
   const AllocationPack pack = MakeAllocationPack(results, options.plan);
   const auto files = WriteAllocation(results, pack, templates, folder);
-  const AllocationText text = DescribeAllocation(results, pack, templates.partials);
-  if (!common.quiet) PrintSentences(text.recommendation);
-  for (const std::string& sentence : text.contradictions) Messages(common).Warning(sentence);
-  for (const std::string& sentence : text.missing) Messages(common).Warning(sentence);
+  const ReportData text = DescribeAllocation(results, pack, templates.partials);
+  if (!common.quiet) PrintSentences(text["recommendation"]);
+  for (const char* list : {"contradictions", "missing"}) {
+    for (const ReportData& sentence : text[list]) Messages(common).Warning(sentence);
+  }
   PrintWritten(files, common);
 }
 

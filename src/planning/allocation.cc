@@ -40,43 +40,25 @@ double WholeProcesses(const AllocationTerms& terms, double cores) {
 }
 
 // The largest usual count of full nodes, where the cores hold at least one, else of cores, with whole processes.
-double UsualCores(const AllocationTerms& terms, const AllocationPack& pack, double cores) {
-  if (HasFullNode(pack, cores))
-    return WholeProcesses(terms, std::floor(UsualNodes(pack, cores) * *pack.cores_per_node));
+double UsualCores(const AllocationTerms& terms, double cores) {
+  if (HasFullNode(terms.pack, cores))
+    return WholeProcesses(terms, std::floor(UsualNodes(terms.pack, cores) * *terms.pack.cores_per_node));
   std::int64_t divisor = 0;
   for (const RunsAt& runs : terms.counts) divisor = std::gcd(divisor, runs.cores);
   const auto odd = static_cast<double>(divisor >> std::countr_zero(static_cast<std::uint64_t>(divisor)));
   return odd * WholeProcesses(terms, LargestUsual(cores / odd));
 }
 
-void Fill(const AllocationRow& row, Recommendation& job) {
-  job.efficiency = row.efficiency;
-  job.work = row.work;
-  job.core_hours = row.core_hours;
-}
-
-// `next`: the run after the largest that is efficient enough; null without any.
-Recommendation RecommendMeasured(const AllocationRow& largest, const AllocationRow* next) {
-  Recommendation job;
-  job.is_measured = true;
-  job.is_baseline = largest.is_baseline;
-  job.reliable_range_ends = next == nullptr;
-  job.cores = largest.cores;
-  job.nodes = largest.nodes;
-  Fill(largest, job);
-  return job;
-}
-
 // The projection decides beyond the largest run that is efficient enough, up to the next one, which is not. `answer`:
 // where the projected efficiency falls below the required one. `job` comes in as the recommendation of the largest
 // measured run that is efficient enough.
-void RecommendProjected(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
-                        const CountEstimate& answer, const AllocationRow* next, Recommendation& job) {
-  const double largest = job.cores, reliable = terms.ReliableCores();
+void RecommendProjected(const AllocationTerms& terms, const CountEstimate& answer, const AllocationRow* next,
+                        Recommendation& job) {
+  const double largest = job.row.cores, reliable = terms.ReliableCores();
   const bool ends = answer.value.kind == CountBound::Kind::kMoreThan || answer.value.cores > reliable;
   const double limit =
       answer.value.kind == CountBound::Kind::kBelow ? 0 : std::floor(ends ? reliable : answer.value.cores);
-  const double cores = UsualCores(terms, pack, limit);
+  const double cores = UsualCores(terms, limit);
   const auto value = ReadCurve(*terms.projection, cores);
   if (!ends && next == nullptr && limit >= largest) {
     job.reliable_range_ends = false;
@@ -85,41 +67,24 @@ void RecommendProjected(const Results& results, const AllocationTerms& terms, co
     job.high = answer.high;
   }
   if (!value || cores <= largest || (next != nullptr && cores >= next->cores)) return;
-  job.is_measured = job.is_baseline = false;
+  job.row = ProjectedRow(terms, *value);
+  job.row.nodes = HasFullNode(terms.pack, limit) ? std::optional(UsualNodes(terms.pack, limit)) : std::nullopt;
   job.reliable_range_ends = ends && next == nullptr;
-  job.cores = cores;
   job.limit = cores != limit ? std::optional(limit) : std::nullopt;
-  job.nodes.reset();
-  if (HasFullNode(pack, limit)) job.nodes = UsualNodes(pack, limit);
   job.low = answer.low;
   job.high = answer.high;
-  Fill(ProjectedRow(results, terms, pack, *value), job);
   if (!job.low || job.low->kind == CountBound::Kind::kBelow) return;
-  const double sure = UsualCores(terms, pack, std::min(job.low->cores, cores));
+  const double sure = UsualCores(terms, std::min(job.low->cores, cores));
   if (sure > 0) job.sure = sure;
   job.is_surer = job.low->kind == CountBound::Kind::kMoreThan || job.low->cores > cores;
 }
 
-std::vector<Disagreement> FindDisagreements(const AllocationTerms& terms,
-                                            const std::vector<const AllocationRow*>& measured) {
-  std::vector<Disagreement> disagreements;
-  const double required = terms.options.efficiency;
-  for (const AllocationRow* row : measured) {
-    const auto value = ReadCurve(*terms.projection, row->cores);
-    if (!value) continue;
-    const Estimate projected = terms.ProjectedEfficiency(*value);
-    if (IsEnough(*projected.value, required) == IsEnough(*row->efficiency.value, required)) continue;
-    disagreements.push_back({row->cores, row->is_baseline, row->efficiency, projected});
-  }
-  return disagreements;
-}
-
 // The job size that an allocation pack recommends [docs/formulas.md, allocation].
-Recommendation Recommend(const Results& results, const AllocationTerms& terms, const AllocationPack& pack) {
+Recommendation Recommend(const AllocationTerms& terms) {
   const double required = terms.options.efficiency;
   std::vector<const AllocationRow*> measured;
   const AllocationRow *largest = nullptr, *next = nullptr;  // efficient enough, as the baseline is by definition
-  for (const AllocationRow& row : pack.rows) {
+  for (const AllocationRow& row : terms.pack.rows) {
     if (!row.is_measured || !row.efficiency.value) continue;
     measured.push_back(&row);
     if (row.is_baseline || IsEnough(*row.efficiency.value, required)) largest = &row;
@@ -127,18 +92,25 @@ Recommendation Recommend(const Results& results, const AllocationTerms& terms, c
   for (const AllocationRow* row : measured) {
     if (next == nullptr && row->cores > largest->cores) next = row;
   }
-  Recommendation job = RecommendMeasured(*largest, next);
+  Recommendation job;
+  job.row = *largest;
+  job.reliable_range_ends = next == nullptr;
   if (terms.projection != nullptr) {
     const CountEstimate answer = LargestCountWith(*terms.phase_projection, *terms.projection, required,
                                                   [&](double cores) { return terms.ToEfficiency(cores); });
-    RecommendProjected(results, terms, pack, answer, next, job);
-    job.disagreements = FindDisagreements(terms, measured);
-    if (job.is_measured && !job.disagreements.empty()) job.projected = answer.value;
+    RecommendProjected(terms, answer, next, job);
+    for (const AllocationRow* row : measured) {
+      const auto value = ReadCurve(*terms.projection, row->cores);
+      const Estimate projected = value ? terms.ProjectedEfficiency(*value) : row->efficiency;
+      if (IsEnough(*projected.value, required) != IsEnough(*row->efficiency.value, required))
+        job.disagreements.emplace_back(*row, projected);
+    }
+    if (job.row.is_measured && !job.disagreements.empty()) job.projected = answer.value;
   }
   // Where the lower bound of the 80 % interval is enough, efficiency is with 90 %.
   for (const AllocationRow* row : measured) {
     const std::optional<OpenBounds>& bounds = row->efficiency.interval80;
-    if (row->is_baseline || row->cores > job.cores || !bounds || !IsEnough(bounds->low, required)) continue;
+    if (row->is_baseline || row->cores > job.row.cores || !bounds || !IsEnough(bounds->low, required)) continue;
     if (row->cores <= job.sure.value_or(0)) continue;
     job.sure = row->cores;
     job.is_surer = false;
@@ -165,22 +137,23 @@ std::optional<double> CoresPerNode(const std::vector<FactorRow>& rows) {
   return most.value_or(0) > 1 ? most : std::nullopt;
 }
 
-void CountRuns(const AllocationTerms& terms, AllocationPack& pack) {
+void CountRuns(const AllocationTerms& terms) {
+  AllocationPack& pack = terms.pack;
   pack.counts = terms.counts.size();
   for (const RunsAt& runs : terms.counts) {
     pack.runs += runs.rows.size();
     pack.repeated_counts += runs.rows.size() > 1 ? 1 : 0;
   }
-  pack.noise = terms.noise;
   pack.cores_per_node = CoresPerNode(terms.rows);
 }
 
-void ChooseIterations(const Results& results, const AllocationTerms& terms, AllocationPack& pack) {
+void ChooseIterations(const AllocationTerms& terms) {
+  AllocationPack& pack = terms.pack;
   const std::optional<double> planned =
-      terms.options.iterations ? terms.options.iterations : results.problem.iterations;
+      terms.options.iterations ? terms.options.iterations : terms.results.problem.iterations;
   pack.are_planned = planned.has_value();
   pack.iterations = planned.value_or(terms.baseline->rows.front()->iterations);
-  pack.is_of_runs = !planned && pack.iterations == 1 && pack.phase.IsUnnamed() && KnowsTimesOnly(results.table);
+  pack.is_of_runs = !planned && pack.iterations == 1 && pack.phase.IsUnnamed() && KnowsTimesOnly(terms.results.table);
 }
 
 // Where a row is uncertain and has no number, the low end of the interval.
@@ -193,7 +166,8 @@ double LargestEfficiency(const AllocationPack& pack) {
   return largest;
 }
 
-void AddProjected(const Results& results, const AllocationTerms& terms, AllocationPack& pack) {
+void AddProjected(const AllocationTerms& terms) {
+  AllocationPack& pack = terms.pack;
   const FactorProjection* projection = terms.projection;
   if (projection == nullptr) return;
   pack.reliable = terms.ReliableCores();
@@ -206,42 +180,21 @@ void AddProjected(const Results& results, const AllocationTerms& terms, Allocati
     const bool was_run = std::any_of(terms.counts.begin(), terms.counts.end(), [&](const RunsAt& runs) {
       return static_cast<double>(runs.cores) == value.cores;
     });
-    if (value.cores <= shown && !was_run) pack.rows.push_back(ProjectedRow(results, terms, pack, value));
+    if (value.cores <= shown && !was_run) pack.rows.push_back(ProjectedRow(terms, value));
   }
   for (const ProjectedValue& value : projection->curve) {
     if (value.cores < smallest || value.cores > pack.rows.back().cores) continue;
-    const AllocationRow row = ProjectedRow(results, terms, pack, value);
+    const AllocationRow row = ProjectedRow(terms, value);
     if (row.reliability != Reliability::kUnknown) pack.curve.emplace_back(value.cores, row.speedup);
   }
-}
-
-constexpr std::size_t kCountsAskedFor = 3;  // chosen: what most computing centres ask for
-
-// `pack` is complete but for this.
-MissingInformation FindMissing(const Results& results, const AllocationTerms& terms, const AllocationPack& pack) {
-  const auto any = [&](auto condition) { return std::ranges::any_of(pack.rows, condition); };
-  const bool has_times = any([](const AllocationRow& row) { return row.is_measured && row.iteration.value; });
-  const bool is_predicted = any([](const AllocationRow& row) { return !row.is_measured; });
-  const PhaseProjection* projection = FindPhase(results.projections, {terms.series, terms.phase});
-  return {.description = results.description.empty(),
-          .size = !any([](const AllocationRow& row) { return row.size.has_value(); }),
-          .scaling = !pack.scaling,
-          .times = !has_times,
-          .plan = has_times && !pack.are_planned,
-          .computation = pack.basis == EfficiencyBasis::kParallelEfficiency,
-          .counts = pack.counts < kCountsAskedFor,
-          .repeats = pack.repeated_counts == 0,
-          .nodes = !any([](const AllocationRow& row) { return row.nodes.has_value(); }),
-          .prediction = !is_predicted,
-          .obstacle = is_predicted || projection == nullptr ? "" : projection->obstacle};
 }
 
 constexpr double kRounding = 0.02;  // logarithm: two digits of a table leave this open
 constexpr double kSameSize = 0.05;  // relative: processes seldom divide a problem evenly
 constexpr double kWholeConfidence = 0.05;
 
-// Efficiency at a count by times and by global efficiency, and the change between them; 1 where they agree.
-using Pair = std::pair<ContradictingEfficiency, Change>;
+// Efficiency at a count by times and by global efficiency, in words, and the change between them; 1 where they agree.
+using Pair = std::pair<std::string, Change>;
 
 // T p GE with strong and T GE with weak scaling: the useful time of the baseline's work, the same at every count.
 std::vector<double> WorkOf(const RunsAt& runs, Scaling scaling) {
@@ -274,58 +227,51 @@ std::vector<Pair> PairsOf(const AllocationTerms& terms, Scaling scaling) {
     const auto mean = [](const RunsAt& at) { return Measure(at.Values(Factor::kGlobalEfficiency), {})->value; };
     const double by_factors = mean(runs) / mean(*terms.baseline);
     const Change change = ChangeBetween(*at_baseline, *measured);
-    pairs.push_back({{static_cast<double>(runs.cores), by_factors / change.ratio, by_factors}, change});
+    pairs.emplace_back(
+        fmt::format("on {} cores {} by times and {} by factors", FormatCores(static_cast<double>(runs.cores)),
+                    FormatPercent(by_factors / change.ratio), FormatPercent(by_factors)),
+        change);
   }
   return pairs;
 }
 
 // Those that differ beyond noise; all share the chance of an error [Dunn61].
-std::vector<Pair> Different(const std::vector<Pair>& pairs) {
+std::vector<std::string> Different(const std::vector<Pair>& pairs) {
   const double confidence = 1 - kWholeConfidence / static_cast<double>(std::max<std::size_t>(1, pairs.size()));
-  std::vector<Pair> different;
+  std::vector<std::string> different;
   for (const auto& [efficiency, change] : pairs) {
     const bool is_rounding = std::fabs(std::log(change.ratio)) < kRounding;
-    if (!is_rounding && change.IsBeyondNoise(confidence)) different.emplace_back(efficiency, change);
+    if (!is_rounding && change.IsBeyondNoise(confidence)) different.push_back(efficiency);
   }
   return different;
 }
 
-std::string InWords(const std::vector<Pair>& pairs) {
-  std::vector<std::string> texts;
-  for (const auto& [efficiency, change] : pairs) {
-    texts.push_back(fmt::format("on {} cores {} by times and {} by factors", FormatCores(efficiency.cores),
-                                FormatPercent(efficiency.by_times), FormatPercent(efficiency.by_factors)));
-  }
-  return Join(texts, ", ");
-}
-
-std::vector<ContradictingEfficiency> CheckTimes(const AllocationTerms& terms) {
-  if (!terms.scaling || !IsAboutAllRanks(terms.rows)) return {};
-  const Scaling scaling = *terms.scaling, other = scaling == Scaling::kStrong ? Scaling::kWeak : Scaling::kStrong;
-  const std::vector<Pair> pairs = PairsOf(terms, scaling), different = Different(pairs);
+std::string CheckTimes(const AllocationTerms& terms) {
+  if (!terms.pack.scaling || !IsAboutAllRanks(terms.rows)) return "";
+  const Scaling scaling = *terms.pack.scaling, other = scaling == Scaling::kStrong ? Scaling::kWeak : Scaling::kStrong;
+  const std::vector<Pair> pairs = PairsOf(terms, scaling);
+  const std::vector<std::string> different = Different(pairs);
   if (!different.empty() && different.size() == pairs.size() && Different(PairsOf(terms, other)).empty()) {
+    const PhaseId& phase = terms.pack.phase;
     throw Error(
-        ErrorKind::kUsage, terms.phase.IsUnnamed() ? "" : "phase '" + terms.phase.Text() + "'",
+        ErrorKind::kUsage, phase.IsUnnamed() ? "" : "phase '" + phase.Text() + "'",
         fmt::format("times and factors contradict each other with {} scaling: efficiency is {}; with {} scaling "
                     "they agree",
-                    ToString(scaling), InWords(different), ToString(other)),
+                    ToString(scaling), Join(different, ", "), ToString(other)),
         "state that the scaling is " + ToString(other));
   }
-  std::vector<ContradictingEfficiency> efficiencies;
-  for (const auto& [efficiency, change] : different) efficiencies.push_back(efficiency);
-  return efficiencies;
+  return Join(different, ", ");
 }
 
-std::vector<std::pair<double, double>> CheckSizes(const AllocationTerms& terms,
-                                                  const std::vector<AllocationRow>& rows) {
-  if (!terms.scaling) return {};
+std::vector<std::pair<double, double>> CheckSizes(const AllocationPack& pack) {
+  if (!pack.scaling) return {};
   const auto size_of = [&](const AllocationRow& row) {
-    return *terms.scaling == Scaling::kStrong ? row.size : row.portion;
+    return *pack.scaling == Scaling::kStrong ? row.size : row.portion;
   };
-  const auto baseline = std::ranges::find_if(rows, &AllocationRow::is_baseline);
+  const auto baseline = std::ranges::find_if(pack.rows, &AllocationRow::is_baseline);
   const std::optional<double> expected = size_of(*baseline);
   std::vector<std::pair<double, double>> others;
-  for (const AllocationRow& row : rows) {
+  for (const AllocationRow& row : pack.rows) {
     const std::optional<double> size = size_of(row);
     if (!row.is_measured || !size || !expected || std::fabs(*size / *expected - 1) < kSameSize) continue;
     if (others.empty()) others.emplace_back(baseline->cores, *expected);
@@ -335,20 +281,17 @@ std::vector<std::pair<double, double>> CheckSizes(const AllocationTerms& terms,
 }
 
 // Runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with the
-// scaling. `rows` are those of the pack. Throws a usage error where times and factors agree with the other kind of
-// scaling and not with the one stated, and where the runs of the phase exclude it.
-Contradictions FindContradictions(const Results& results, const AllocationTerms& terms,
-                                  const std::vector<AllocationRow>& rows) {
-  const FactorTable& table = results.table;
-  Contradictions found;
-  found.doubts = DoubtsOf(table.findings);
-  found.work = CheckScalingOf(table, terms.series, terms.phase);
-  const bool is_said = std::ranges::any_of(
-      found.doubts, [&](const std::string& doubt) { return doubt.find(found.work) != std::string::npos; });
-  if (is_said) found.work.clear();
-  found.efficiencies = CheckTimes(terms);
-  found.sizes = CheckSizes(terms, rows);
-  return found;
+// scaling. Throws a usage error where times and factors agree with the other kind of scaling and not with the one
+// stated, and where the runs of the phase exclude it.
+void FindContradictions(const AllocationTerms& terms) {
+  AllocationPack& pack = terms.pack;
+  const FactorTable& table = terms.results.table;
+  pack.doubts = DoubtsOf(table.findings);
+  const std::string work = CheckScalingOf(table, pack.series, pack.phase);
+  const auto says_it = [&](const std::string& doubt) { return doubt.find(work) != std::string::npos; };
+  if (std::ranges::none_of(pack.doubts, says_it)) pack.unlike_work = work;
+  pack.contradicting_efficiencies = CheckTimes(terms);
+  pack.contradicting_sizes = CheckSizes(pack);
 }
 
 }  // namespace
@@ -380,24 +323,18 @@ PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) 
 }
 
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options) {
-  const AllocationTerms terms = GatherTerms(results, options);
   AllocationPack pack;
-  pack.series = terms.series;
-  pack.phase = terms.phase;
+  const AllocationTerms terms = GatherTerms(results, options, pack);
   pack.phase_description = DescriptionOf(results, pack.phase);
-  pack.basis = terms.basis;
-  pack.scaling = terms.scaling;
   pack.is_scaling_shown = pack.scaling && !results.table.scaling;
   pack.required = options.efficiency;
-  pack.baseline = terms.baseline_cores();
-  CountRuns(terms, pack);
-  ChooseIterations(results, terms, pack);
-  for (const RunsAt& runs : terms.counts) pack.rows.push_back(MeasuredRow(results, terms, pack, runs));
-  AddProjected(results, terms, pack);
-  pack.recommendation = Recommend(results, terms, pack);
+  CountRuns(terms);
+  ChooseIterations(terms);
+  for (const RunsAt& runs : terms.counts) pack.rows.push_back(MeasuredRow(terms, runs));
+  AddProjected(terms);
+  pack.recommendation = Recommend(terms);
   pack.superlinear = WhySuperlinear(terms.rows, LargestEfficiency(pack), terms.baseline->cores);
-  pack.contradictions = FindContradictions(results, terms, pack.rows);
-  pack.missing = FindMissing(results, terms, pack);
+  FindContradictions(terms);
   return pack;
 }
 

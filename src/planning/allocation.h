@@ -59,72 +59,27 @@ struct AllocationRow {
   friend bool operator==(const AllocationRow&, const AllocationRow&) = default;
 };
 
-// A measured count of which measurement and projection say different things: one has the efficiency required, the
-// other has not.
-struct Disagreement {
-  double cores = 0;
-  bool is_baseline = false;
-  Estimate measured, projected;  // efficiency
-};
-
 // The largest job that is efficient enough, never larger than is known. What was measured comes first: it is no less
 // than the largest measured count that is efficient enough, and less than the next measured one, which is not. A
 // projected count is one that machines have: 2^k or 3 · 2^k full nodes, or without nodes 2^k or 3 · 2^k times the odd
 // number that divides all measured counts.
 struct Recommendation {
-  bool reliable_range_ends = false;  // at `cores`, so that more may do; else up to them and not beyond
-  bool is_measured = false;          // read off the runs, not off the projection
-  bool is_baseline = false;          // efficient by definition
-  double cores = 0;
-  std::optional<double> nodes;          // as measured; else full ones, with all cores of the job
+  AllocationRow row;                    // nodes are as measured, else full ones, with all cores of the job
+  bool reliable_range_ends = false;     // at its cores, so that more may do; else up to them and not beyond
   std::optional<double> limit;          // projected cores before they were rounded down to a usual count
   std::optional<CountBound> low, high;  // 80 % interval of where the projected efficiency falls below
-  Estimate efficiency, work, core_hours;
-  std::optional<double> sure;               // cores, up to `cores`, that are enough with a probability of 90 %
-  bool is_surer = false;                    // `sure` has a higher probability
-  std::optional<CountBound> projected;      // the projection alone, where it was overruled
-  std::vector<Disagreement> disagreements;  // in the order of the cores
-};
-
-// The source of the efficiency.
-enum class EfficiencyBasis { kNone, kTimes, kSpeedup, kGlobalEfficiency, kParallelEfficiency };
-
-// An efficiency by times and by global efficiency that differ beyond noise.
-struct ContradictingEfficiency {
-  double cores = 0;
-  double by_times = 0, by_factors = 0;
-};
-
-// Results that cannot be true together.
-struct Contradictions {
-  std::vector<std::string> doubts;  // sentences: findings of the factor table
-  std::string work;                 // why the work of the phase does not grow as stated; else empty
-  std::vector<ContradictingEfficiency> efficiencies;
-  // Cores and sizes that are not as the scaling has them, behind those of the baseline.
-  std::vector<std::pair<double, double>> sizes;
-
-  bool Any() const { return !doubts.empty() || !work.empty() || !efficiencies.empty() || !sizes.empty(); }
-};
-
-// Statements that an application needs and the results do not have.
-struct MissingInformation {
-  bool description = false, size = false, scaling = false, times = false;
-  bool plan = false;         // the number of iterations
-  bool computation = false;  // its scaling, so that efficiency is parallel efficiency alone
-  bool counts = false;       // fewer than centres ask for
-  bool repeats = false, nodes = false, prediction = false;
-  std::string obstacle;  // why nothing is projected; empty where the results do not say
-
-  bool Any() const {
-    return description || size || scaling || times || plan || computation || counts || repeats || nodes || prediction;
-  }
+  std::optional<double> sure;           // cores, up to those of the row, that are enough with a probability of 90 %
+  bool is_surer = false;                // `sure` has a higher probability
+  std::optional<CountBound> projected;  // the projection alone, where it was overruled
+  // Measured counts, in their order, with another efficiency as projected: one is enough, the other is not.
+  std::vector<std::pair<AllocationRow, Estimate>> disagreements;
 };
 
 struct AllocationPack {
   std::string series;
   PhaseId phase;
   std::string phase_description;
-  EfficiencyBasis basis = EfficiencyBasis::kNone;
+  std::optional<Factor> basis;  // the factor that efficiency is read off; nothing: times
   std::optional<Scaling> scaling;
   bool is_scaling_shown = false;  // nobody says it, but times and speedups show it
   double required = 0.75;
@@ -144,8 +99,13 @@ struct AllocationPack {
   std::size_t repeated_counts = 0;
   std::optional<Noise> noise;  // between repeats: times, else efficiencies
   std::string superlinear;     // a sentence: why efficiencies above 110 % are there; else empty
-  Contradictions contradictions;
-  MissingInformation missing;
+
+  // Results that cannot be true together.
+  std::vector<std::string> doubts;         // sentences: findings of the factor table
+  std::string unlike_work;                 // why the work of the phase does not grow as stated; else empty
+  std::string contradicting_efficiencies;  // times and global efficiency where they differ beyond noise
+  // Cores and sizes that are not as the scaling has them, behind those of the baseline.
+  std::vector<std::pair<double, double>> contradicting_sizes;
 };
 
 // The distance beyond the reliable range up to which targets are shown, unless asked for. Chosen: two doublings show

@@ -22,17 +22,6 @@ std::vector<RunsAt> CountsOf(const std::vector<FactorRow>& rows) {
   return counts;
 }
 
-std::optional<Factor> FactorOf(EfficiencyBasis basis) {
-  switch (basis) {
-    case EfficiencyBasis::kSpeedup: return Factor::kSpeedup;
-    case EfficiencyBasis::kGlobalEfficiency: return Factor::kGlobalEfficiency;
-    case EfficiencyBasis::kParallelEfficiency: return Factor::kParallelEfficiency;
-    case EfficiencyBasis::kTimes:
-    case EfficiencyBasis::kNone: break;
-  }
-  return std::nullopt;
-}
-
 // Values of all rows, or none where one lacks it.
 template <typename Value>
 std::vector<double> ValuesOf(const RunsAt& runs, Value value) {
@@ -57,12 +46,12 @@ std::vector<double> RunsAt::Values(Factor factor) const {
 
 namespace {
 
-void ChooseSeries(const Results& results, AllocationTerms& terms) {
-  const std::vector<std::string> known = results.table.Series();
+void ChooseSeries(AllocationTerms& terms) {
+  const std::vector<std::string> known = terms.results.table.Series();
   if (known.empty()) throw Error(ErrorKind::kNotEnoughData, "", "the results have no runs");
-  terms.series = terms.options.series.value_or(known.front());
-  if (std::find(known.begin(), known.end(), terms.series) != known.end()) return;
-  throw Error(ErrorKind::kUsage, "--series", "no series '" + terms.series + "' in the results",
+  terms.pack.series = terms.options.series.value_or(known.front());
+  if (std::find(known.begin(), known.end(), terms.pack.series) != known.end()) return;
+  throw Error(ErrorKind::kUsage, "--series", "no series '" + terms.pack.series + "' in the results",
               "there are " + Join(known, ", "));
 }
 
@@ -85,22 +74,23 @@ void ChooseGroup(const std::vector<PhaseId>& known, AllocationTerms& terms) {
                             terms.options.phase ? " of phase '" + *terms.options.phase + "'" : ""),
                 groups.empty() ? "they have no groups of ranks" : "there are " + Join(TextsOf(groups), ", "));
   }
-  terms.phase = named.front();
+  terms.pack.phase = named.front();
 }
 
-void ChoosePhase(const Results& results, AllocationTerms& terms) {
-  const std::vector<PhaseId> known = results.table.Phases(terms.series);
+void ChoosePhase(AllocationTerms& terms) {
+  const std::vector<PhaseId> known = terms.results.table.Phases(terms.pack.series);
   if (terms.options.group) return ChooseGroup(known, terms);
-  const std::optional<PhaseId> found =
-      terms.options.phase ? PhaseByText(known, *terms.options.phase) : MostImportantPhase(results.table, terms.series);
+  const std::optional<PhaseId> found = terms.options.phase ? PhaseByText(known, *terms.options.phase)
+                                                           : MostImportantPhase(terms.results.table, terms.pack.series);
   if (!found) {
     throw Error(ErrorKind::kUsage, "--phase", "no phase '" + *terms.options.phase + "' in the results",
                 "there are " + Join(TextsOf(known), ", "));
   }
-  terms.phase = *found;
+  terms.pack.phase = *found;
 }
 
-void ChooseBaseline(const std::optional<std::int64_t>& reference, AllocationTerms& terms) {
+void ChooseBaseline(AllocationTerms& terms) {
+  const std::optional<std::int64_t>& reference = terms.results.table.reference;
   std::vector<std::string> known;
   bool has_reference = false;
   for (const RunsAt& runs : terms.counts) {
@@ -115,27 +105,24 @@ void ChooseBaseline(const std::optional<std::int64_t>& reference, AllocationTerm
   for (const RunsAt& runs : terms.counts) {
     if (terms.baseline == nullptr && (!has_reference || runs.cores == reference)) terms.baseline = &runs;
   }
+  terms.pack.baseline = static_cast<double>(terms.baseline->cores);
 }
 
 void ChooseBasis(AllocationTerms& terms) {
-  if (!terms.baseline->Seconds().empty() && terms.scaling) {
-    terms.basis = EfficiencyBasis::kTimes;
-    return;
-  }
-  for (const EfficiencyBasis basis :
-       {EfficiencyBasis::kGlobalEfficiency, EfficiencyBasis::kSpeedup, EfficiencyBasis::kParallelEfficiency}) {
-    terms.basis = basis;
+  if (!terms.baseline->Seconds().empty() && terms.pack.scaling) return;
+  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kSpeedup, Factor::kParallelEfficiency}) {
+    terms.pack.basis = factor;
     if (!terms.BasisValues(*terms.baseline).empty()) return;
   }
-  throw Error(ErrorKind::kNotEnoughData, terms.phase.IsUnnamed() ? "" : "phase '" + terms.phase.Text() + "'",
+  throw Error(ErrorKind::kNotEnoughData, terms.pack.phase.IsUnnamed() ? "" : "phase '" + terms.pack.phase.Text() + "'",
               fmt::format("neither times nor an efficiency are known on {} cores", terms.baseline->cores),
               "a scaling table needs the column runtime, globalEfficiency, speedup or parallelEfficiency");
 }
 
-void ChooseProjection(const Results& results, AllocationTerms& terms) {
-  terms.phase_projection = ProjectionOf(results, terms.series, terms.phase);
+void ChooseProjection(AllocationTerms& terms) {
+  terms.phase_projection = ProjectionOf(terms.results, terms.pack.series, terms.pack.phase);
   if (terms.phase_projection == nullptr) return;
-  const Factor factor = terms.basis == EfficiencyBasis::kTimes ? Factor::kSpeedup : *FactorOf(terms.basis);
+  const Factor factor = terms.pack.basis.value_or(Factor::kSpeedup);
   const FactorProjection* found = terms.phase_projection->Find(factor);
   const auto at_baseline = terms.MeasuredOf(terms.baseline->Values(factor));
   if (found == nullptr || found->curve.empty() || !at_baseline) return;
@@ -145,31 +132,30 @@ void ChooseProjection(const Results& results, AllocationTerms& terms) {
 
 }  // namespace
 
-AllocationTerms GatherTerms(const Results& results, const AllocationOptions& options) {
-  AllocationTerms terms;
-  terms.options = options;
-  ChooseSeries(results, terms);
-  ChoosePhase(results, terms);
-  terms.rows = results.table.Rows(terms.series, terms.phase);
+AllocationTerms GatherTerms(const Results& results, const AllocationOptions& options, AllocationPack& pack) {
+  AllocationTerms terms{results, options, pack, {}, {}};
+  ChooseSeries(terms);
+  ChoosePhase(terms);
+  terms.rows = results.table.Rows(pack.series, pack.phase);
   terms.counts = CountsOf(terms.rows);
-  terms.scaling = ScalingOf(results.table, terms.rows);
-  ChooseBaseline(results.table.reference, terms);
+  pack.scaling = ScalingOf(results.table, terms.rows);
+  ChooseBaseline(terms);
   ChooseBasis(terms);
   std::vector<std::vector<double>> repeats;
   for (const RunsAt& runs : terms.counts) repeats.push_back(terms.BasisValues(runs));
-  terms.noise = NoiseOfRepeats(repeats);
-  ChooseProjection(results, terms);
+  pack.noise = NoiseOfRepeats(repeats);
+  ChooseProjection(terms);
   return terms;
 }
 
 // The value that repeats vary in, and that efficiency is made from.
 std::vector<double> AllocationTerms::BasisValues(const RunsAt& runs) const {
-  return basis == EfficiencyBasis::kTimes ? runs.Seconds() : runs.Values(*FactorOf(basis));
+  return pack.basis ? runs.Values(*pack.basis) : runs.Seconds();
 }
 
 // Mean of the repeats. Without any repeat nothing is known of how runs vary, so there is no interval.
 std::optional<Measurement> AllocationTerms::MeasuredOf(const std::vector<double>& values) const {
-  return Measure(values, {}, noise.value_or(Noise{}));
+  return Measure(values, {}, pack.noise.value_or(Noise{}));
 }
 
 Estimate AllocationTerms::MeasuredEfficiency(const RunsAt& runs) const {
@@ -177,11 +163,11 @@ Estimate AllocationTerms::MeasuredEfficiency(const RunsAt& runs) const {
   if (!measured) return {};
   const auto cores = static_cast<double>(runs.cores);
   Estimate estimate{measured->value / at_baseline->value, std::nullopt};
-  if (basis == EfficiencyBasis::kSpeedup) estimate.value = *estimate.value * baseline_cores() / cores;
-  if (basis == EfficiencyBasis::kTimes) {  // times fall where efficiency rises
-    estimate.value = EfficiencyOfTimes(*scaling, baseline_cores(), at_baseline->value, cores, measured->value);
+  if (pack.basis == Factor::kSpeedup) estimate.value = *estimate.value * pack.baseline / cores;
+  if (!pack.basis) {  // times fall where efficiency rises
+    estimate.value = EfficiencyOfTimes(*pack.scaling, pack.baseline, at_baseline->value, cores, measured->value);
   }
-  if (!noise || &runs == baseline) return estimate;
+  if (!pack.noise || &runs == baseline) return estimate;
   const Change change = ChangeBetween(*at_baseline, *measured);
   const double reach = change.High(0.8) / change.ratio;
   estimate.interval80 = OpenBounds{*estimate.value / reach, *estimate.value * reach};
@@ -192,7 +178,7 @@ Estimate AllocationTerms::MeasuredSeconds(const RunsAt& runs) const {
   const auto measured = MeasuredOf(runs.Seconds());
   if (!measured) return {};
   Estimate estimate{measured->value, std::nullopt};
-  if (!noise) return estimate;
+  if (!pack.noise) return estimate;
   const double reach = std::exp(StudentQuantile(0.8, measured->freedom) * measured->error);
   estimate.interval80 = OpenBounds{measured->value / reach, measured->value * reach};
   return estimate;
@@ -209,8 +195,7 @@ Reliability AllocationTerms::ReliabilityAt(double cores) const {
 }
 
 double AllocationTerms::ToEfficiency(double cores) const {
-  const bool is_speedup = basis == EfficiencyBasis::kTimes || basis == EfficiencyBasis::kSpeedup;
-  return (is_speedup ? baseline_cores() / cores : 1) / projected_baseline;
+  return (pack.basis.value_or(Factor::kSpeedup) == Factor::kSpeedup ? pack.baseline / cores : 1) / projected_baseline;
 }
 
 Estimate AllocationTerms::ProjectedEfficiency(const ProjectedValue& value) const {
@@ -222,8 +207,8 @@ Estimate AllocationTerms::ProjectedEfficiency(const ProjectedValue& value) const
 
 std::optional<double> AllocationTerms::SecondsAt(double efficiency, double cores) const {
   const auto at_baseline = MeasuredOf(baseline->Seconds());
-  if (!at_baseline || !scaling) return std::nullopt;
-  return at_baseline->value / efficiency * (*scaling == Scaling::kStrong ? baseline_cores() / cores : 1);
+  if (!at_baseline || !pack.scaling) return std::nullopt;
+  return at_baseline->value / efficiency * (*pack.scaling == Scaling::kStrong ? pack.baseline / cores : 1);
 }
 
 namespace {
@@ -237,16 +222,16 @@ Estimate Scaled(const Estimate& estimate, double by) {
   return scaled;
 }
 
-AllocationRow RowAt(const Results& results, const AllocationTerms& terms, double cores, const FactorRow& like) {
+AllocationRow RowAt(const AllocationTerms& terms, double cores, const FactorRow& like) {
   AllocationRow row;
   row.cores = cores;
   row.processes = cores / static_cast<double>(like.threads);
-  row.is_baseline = cores == terms.baseline_cores();
-  row.ideal = cores / terms.baseline_cores();
-  const ProblemCase& problem = results.problem;
+  row.is_baseline = cores == terms.pack.baseline;
+  row.ideal = cores / terms.pack.baseline;
+  const ProblemCase& problem = terms.results.problem;
   if (problem.size) row.size = problem.size;
   if (problem.size_per_process) row.size = *problem.size_per_process * row.processes;
-  for (const RunRecord& run : results.runs) {
+  for (const RunRecord& run : terms.results.runs) {
     if (static_cast<double>(run.cores) == cores && run.size) row.size = run.size;
   }
   if (row.size) row.portion = *row.size / row.processes;
@@ -260,24 +245,23 @@ void FillCosts(AllocationRow& row, const AllocationPack& pack) {
 
 }  // namespace
 
-AllocationRow MeasuredRow(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
-                          const RunsAt& runs) {
-  AllocationRow row = RowAt(results, terms, static_cast<double>(runs.cores), *runs.rows.front());
+AllocationRow MeasuredRow(const AllocationTerms& terms, const RunsAt& runs) {
+  AllocationRow row = RowAt(terms, static_cast<double>(runs.cores), *runs.rows.front());
   row.runs = runs.rows.size();
   if (runs.rows.front()->nodes) row.nodes = static_cast<double>(*runs.rows.front()->nodes);
   row.iteration = terms.MeasuredSeconds(runs);
   row.efficiency = terms.MeasuredEfficiency(runs);
   row.speedup = Scaled(row.efficiency, row.ideal);
-  FillCosts(row, pack);
+  FillCosts(row, terms.pack);
   return row;
 }
 
-AllocationRow ProjectedRow(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
-                           const ProjectedValue& value) {
-  AllocationRow row = RowAt(results, terms, value.cores, *terms.counts.back().rows.front());
+AllocationRow ProjectedRow(const AllocationTerms& terms, const ProjectedValue& value) {
+  AllocationRow row = RowAt(terms, value.cores, *terms.counts.back().rows.front());
   row.is_measured = false;
   row.reliability = terms.ReliabilityAt(value.cores);
-  if (pack.cores_per_node) row.nodes = std::ceil(row.cores / *pack.cores_per_node - 1e-9);
+  const std::optional<double>& of_node = terms.pack.cores_per_node;
+  if (of_node) row.nodes = std::ceil(row.cores / *of_node - 1e-9);
   if (row.reliability == Reliability::kUnknown) return row;
   row.efficiency = terms.ProjectedEfficiency(value);
   if (row.reliability == Reliability::kUncertain) row.efficiency.value = std::nullopt;
@@ -290,7 +274,7 @@ AllocationRow ProjectedRow(const Results& results, const AllocationTerms& terms,
     row.iteration.interval80 = OpenBounds{*unit / *row.efficiency.interval80->high,
                                           std::isfinite(longest) ? std::optional(longest) : std::nullopt};
   }
-  FillCosts(row, pack);
+  FillCosts(row, terms.pack);
   return row;
 }
 

@@ -24,22 +24,17 @@ struct RunsAt {
 };
 
 struct AllocationTerms {
-  AllocationOptions options;
-  std::string series;
-  PhaseId phase;
+  const Results& results;
+  const AllocationOptions& options;
+  AllocationPack& pack;  // in the making
   std::vector<FactorRow> rows;
   std::vector<RunsAt> counts;  // rows by count
   const RunsAt* baseline = nullptr;
-  EfficiencyBasis basis = EfficiencyBasis::kNone;
-  std::optional<Scaling> scaling;
-  // The spread between repeats of the value that efficiency is made from; nothing without any repeat.
-  std::optional<Noise> noise;
   const PhaseProjection* phase_projection = nullptr;  // null where there is none
   // The projected factor that efficiency is read off; null where nothing is projected.
   const FactorProjection* projection = nullptr;
   double projected_baseline = 1;  // this factor as measured at the baseline
 
-  double baseline_cores() const { return static_cast<double>(baseline->cores); }
   // The interval of a measured row is that of a quotient; the baseline is 1 by definition and has none.
   Estimate MeasuredEfficiency(const RunsAt& runs) const;
   Estimate MeasuredSeconds(const RunsAt& runs) const;
@@ -56,17 +51,14 @@ struct AllocationTerms {
   std::optional<Measurement> MeasuredOf(const std::vector<double>& values) const;
 };
 
-// The results must outlive the terms. Throws as MakeAllocationPack does.
-AllocationTerms GatherTerms(const Results& results, const AllocationOptions& options);
+// The terms, with what of the pack they decide: series, phase, basis, scaling, baseline and noise. Throws as
+// MakeAllocationPack does.
+AllocationTerms GatherTerms(const Results& results, const AllocationOptions& options, AllocationPack& pack);
 
-// `pack`: whose iterations and cores a node turn the time of an iteration into that of the whole work, and cores into
-// nodes.
-AllocationRow MeasuredRow(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
-                          const RunsAt& runs);
-
+// Work and core hours are for the iterations of the pack, nodes as full as it says.
+AllocationRow MeasuredRow(const AllocationTerms& terms, const RunsAt& runs);
 // `value` is one of the projection that efficiency is read off. Uncertain rows have intervals alone, unknown ones
 // neither.
-AllocationRow ProjectedRow(const Results& results, const AllocationTerms& terms, const AllocationPack& pack,
-                           const ProjectedValue& value);
+AllocationRow ProjectedRow(const AllocationTerms& terms, const ProjectedValue& value);
 
 }  // namespace farscale

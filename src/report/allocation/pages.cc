@@ -280,20 +280,13 @@ ReportData TabulateAllocation(const AllocationPack& pack, const ProblemCase& pro
 
 ReportModel BuildAllocationModel(const Results& results, const AllocationPack& pack, const Partials& templates) {
   ReportModel model;
-  const AllocationText text = DescribeAllocation(results, pack, templates);
-  Data& data = model.data;
-  data = {{"title", results.title}, {"generator", Generator()}, {"facts", Data::array()}};
-  for (const auto& [name, value] : text.facts) data["facts"].push_back({{"name", name}, {"value", value}});
-  data["required"] = Required(pack);
-  data["recommendation"] = text.recommendation;
-  data["table"] = TabulateAllocation(pack, results.problem);
-  data["tableNote"] = text.note;
+  Data& data = model.data = DescribeAllocation(results, pack, templates);
+  data.update({{"title", results.title},
+               {"generator", Generator()},
+               {"required", Required(pack)},
+               {"table", TabulateAllocation(pack, results.problem)},
+               {"method", {data["measurement"], data["prediction"]}}});
   data["figure"] = AddChart(SpeedupChart(pack), "allocation.svg", model);
-  data["method"] = {text.measurement, text.prediction};
-  data["contradictions"] = text.contradictions;
-  data["hasContradictions"] = !text.contradictions.empty();
-  data["missing"] = text.missing;
-  data["hasMissing"] = !text.missing.empty();
   return model;
 }
 
@@ -314,24 +307,19 @@ std::string WriteAllocationTable(const Results& results, const AllocationPack& p
   return WithoutBlankLines(RenderTemplate(templates.at("allocation.tex"), data, OutputForm::kLatex, templates));
 }
 
-std::string WriteAllocationText(const AllocationText& text, const Partials& templates) {
-  Data data = {{"facts", Data::array()},
-               {"contradictions", text.contradictions},
-               {"hasContradictions", !text.contradictions.empty()},
-               {"recommendation", text.recommendation},
-               {"method", {EscapeWithFormulas(text.measurement), EscapeLatex(text.prediction)}},
-               {"missing", text.missing},
-               {"hasMissing", !text.missing.empty()}};
-  for (const auto& [name, value] : text.facts) data["facts"].push_back({{"name", name}, {"value", value}});
+std::string WriteAllocationText(const ReportData& text, const Partials& templates) {
+  Data data = text;
+  data["method"] = {EscapeWithFormulas(text["measurement"].get<std::string>()),
+                    EscapeLatex(text["prediction"].get<std::string>())};
   return RenderTemplate(templates.at("allocation_text.tex"), data, OutputForm::kLatex, templates);
 }
 
-std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& sentences) {
+std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const ReportData& sentences) {
   std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
                                  pack.phase.IsUnnamed() ? "" : ", " + OneLine(PhaseInHead(pack.phase)),
                                  FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
-  for (const std::string& sentence : sentences.contradictions) text += "# Contradiction: " + OneLine(sentence) + "\n";
-  for (const std::string& sentence : sentences.recommendation) text += "# " + OneLine(sentence) + "\n";
+  for (const Data& sentence : sentences["contradictions"]) text += "# Contradiction: " + OneLine(sentence) + "\n";
+  for (const Data& sentence : sentences["recommendation"]) text += "# " + OneLine(sentence) + "\n";
   text += "source,reliability,cores,processes,nodes,runs,size,size_per_process";
   for (const char* name : {"seconds_per_iteration", "seconds", "core_hours", "speedup", "efficiency"}) {
     text += fmt::format(",{0},{0}_low80,{0}_high80", name);
@@ -352,13 +340,12 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
 std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,
                                                    const ReportTemplates& templates,
                                                    const std::filesystem::path& folder) {
-  ReportModel model = BuildAllocationModel(results, pack, templates.partials);
-  const AllocationText text = DescribeAllocation(results, pack, templates.partials);
+  const ReportModel model = BuildAllocationModel(results, pack, templates.partials);
   NamedTexts files = {{"allocation.md", RenderMarkdown(model, templates)},
                       {"allocation.html", RenderHtml(model, templates)},
-                      {"allocation.csv", WriteAllocationCsv(results, pack, text)},
+                      {"allocation.csv", WriteAllocationCsv(results, pack, model.data)},
                       {"allocation.tex", WriteAllocationTable(results, pack, templates.partials)},
-                      {"allocation-text.tex", WriteAllocationText(text, templates.partials)},
+                      {"allocation-text.tex", WriteAllocationText(model.data, templates.partials)},
                       {"allocation-figure.tex", SpeedupTikz(pack)},
                       {"allocation-page.tex", PageOfPack(results, pack, templates.partials)}};
   AddFigureFiles(model, files);

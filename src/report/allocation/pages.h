@@ -13,16 +13,10 @@
 
 namespace farscale {
 
-// Lists of sentences but for the names and values of the facts.
-struct AllocationText {
-  LabelledTexts facts;  // code and case, phase, scaling, baseline, planned work
-  std::vector<std::string> recommendation;
-  std::string measurement, prediction;  // paragraphs
-  std::string note;                     // on numbers and intervals of the table; one paragraph
-  std::vector<std::string> contradictions, missing;
-};
-
-AllocationText DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates);
+// Its tags: lists of sentences `recommendation`, `contradictions` and `missing` with `has…` of the last two; `facts`:
+// code and case, phase, scaling, baseline, planned work; and paragraphs: `measurement`, `prediction`, and `tableNote`
+// on numbers and intervals of the table.
+ReportData DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates);
 
 bool Any(const AllocationPack& pack, const std::function<bool(const AllocationRow&)>& has);
 bool HasTimes(const AllocationPack& pack);
@@ -54,9 +48,9 @@ ReportModel BuildAllocationModel(const Results& results, const AllocationPack& p
 // article [templates/allocation.tex.mustache].
 std::string WriteAllocationTable(const Results& results, const AllocationPack& pack, const Partials& templates);
 // [templates/allocation_text.tex.mustache]
-std::string WriteAllocationText(const AllocationText& text, const Partials& templates);
+std::string WriteAllocationText(const ReportData& text, const Partials& templates);
 
-std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const AllocationText& text);
+std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const ReportData& text);
 
 // Writes all or nothing of each file; everything is rendered before the first is written. Returns the paths.
 std::vector<std::filesystem::path> WriteAllocation(const Results& results, const AllocationPack& pack,

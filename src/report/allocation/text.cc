@@ -53,39 +53,40 @@ Data EfficiencyOn(const std::string& cores, const std::string& efficiency) {
 // The tags `job`.
 Data JobText(const AllocationPack& pack) {
   const Recommendation& job = pack.recommendation;
-  Data text = {{"isMeasured", job.is_measured},
-               {"isBaseline", job.is_baseline},
+  const AllocationRow& row = job.row;
+  Data text = {{"isMeasured", row.is_measured},
+               {"isBaseline", row.is_baseline},
                {"isReached", !job.reliable_range_ends},
                {"isBeyond", pack.reliable > 0 && job.disagreements.empty()},
-               {"cores", FormatCoreCount(job.cores)},
+               {"cores", FormatCoreCount(row.cores)},
                {"efficiency", ""},
                {"work", ""},
                {"coreHours", ""},
                {"coreHoursInterval", ""},
                {"next", false}};
   std::string nodes, interval;
-  if (job.nodes && *job.nodes > 0) {
-    nodes = fmt::format(" ({}{} {})", FormatCores(*job.nodes), job.is_measured ? "" : " full",
-                        *job.nodes == 1 ? "node" : "nodes");
+  if (row.nodes && *row.nodes > 0) {
+    nodes = fmt::format(" ({}{} {})", FormatCores(*row.nodes), row.is_measured ? "" : " full",
+                        *row.nodes == 1 ? "node" : "nodes");
   }
-  text["size"] = FormatCoreCount(job.cores) + nodes;
+  text["size"] = FormatCoreCount(row.cores) + nodes;
   if (job.low && job.high) {
     const bool is_one = job.high->kind == CountBound::Kind::kAt && job.high->cores == 1;
     interval = fmt::format("{} to {} {}", BoundText(*job.low), BoundText(*job.high), is_one ? "core" : "cores");
   }
   text["interval"] = interval;
-  text["limit"] = job.limit && (job.is_measured || !interval.empty()) ? FormatCores(*job.limit) : "";
-  const auto next = std::ranges::find_if(pack.rows, [&](const AllocationRow& row) {
-    return row.is_measured && row.cores > job.cores && row.efficiency.value;
+  text["limit"] = job.limit && (row.is_measured || !interval.empty()) ? FormatCores(*job.limit) : "";
+  const auto next = std::ranges::find_if(pack.rows, [&](const AllocationRow& other) {
+    return other.is_measured && other.cores > row.cores && other.efficiency.value;
   });
   if (next != pack.rows.end())
     text["next"] = EfficiencyOn(FormatCoreCount(next->cores), WithInterval(next->efficiency));
-  if (!job.efficiency.value) return text;
-  text["efficiency"] = WithInterval(job.efficiency);
-  if (!job.work.value) return text;
-  text["work"] = FormatWallTime(*job.work.value);
-  text["coreHours"] = FormatCoreHours(*job.core_hours.value);
-  const std::optional<OpenBounds>& cost = job.core_hours.interval80;
+  if (!row.efficiency.value) return text;
+  text["efficiency"] = WithInterval(row.efficiency);
+  if (!row.work.value) return text;
+  text["work"] = FormatWallTime(*row.work.value);
+  text["coreHours"] = FormatCoreHours(*row.core_hours.value);
+  const std::optional<OpenBounds>& cost = row.core_hours.interval80;
   if (cost && cost->high)
     text["coreHoursInterval"] = fmt::format("{} to {}", FormatCoreHours(cost->low), FormatCoreHours(*cost->high));
   return text;
@@ -95,12 +96,12 @@ Data JobText(const AllocationPack& pack) {
 Data DisagreementText(const Recommendation& job) {
   if (job.disagreements.empty()) return false;
   Data rows = Data::array();
-  for (const Disagreement& one : job.disagreements) {
+  for (const auto& [row, projected] : job.disagreements) {
     rows.push_back({{"isFirst", rows.empty()},
-                    {"isBaseline", one.is_baseline},
-                    {"cores", FormatCoreCount(one.cores)},
-                    {"measured", WithInterval(one.measured)},
-                    {"projected", WithInterval(one.projected)}});
+                    {"isBaseline", row.is_baseline},
+                    {"cores", FormatCoreCount(row.cores)},
+                    {"measured", WithInterval(row.efficiency)},
+                    {"projected", WithInterval(projected)}});
   }
   const bool is_none =
       job.projected && job.projected->kind == CountBound::Kind::kBelow;  // if the projection alone counts
@@ -119,12 +120,12 @@ void FillMeasured(const AllocationPack& pack, Data& text) {
   if (job.sure) text["sure"] = Data{{"cores", FormatCoreCount(*job.sure)}, {"isSurer", job.is_surer}};
   std::vector<std::string> exceptions;
   for (const AllocationRow& row : pack.rows) {
-    if (!row.is_measured || row.is_baseline || row.cores > job.cores || !row.efficiency.value) continue;
+    if (!row.is_measured || row.is_baseline || row.cores > job.row.cores || !row.efficiency.value) continue;
     const std::string efficiency = FormatPercent(*row.efficiency.value), cores = FormatCoreCount(row.cores);
     const bool is_enough = *row.efficiency.value >= pack.required;
-    if (!is_enough && row.cores < job.cores) exceptions.push_back(fmt::format("{} on {}", efficiency, cores));
+    if (!is_enough && row.cores < job.row.cores) exceptions.push_back(fmt::format("{} on {}", efficiency, cores));
     if (!is_enough) continue;
-    const bool is_beyond = !job.is_measured && row.cores > job.sure.value_or(0);
+    const bool is_beyond = !job.row.is_measured && row.cores > job.sure.value_or(0);
     text["largestEnough"] = is_beyond ? EfficiencyOn(cores, efficiency) : Data(false);
   }
   text["exceptions"] = Join(exceptions, ", ");
@@ -189,7 +190,7 @@ void FillMethod(const Results& results, const AllocationPack& pack, Data& text) 
   for (const AllocationRow& row : pack.rows) {
     if (row.is_measured) measured.push_back(&row);
   }
-  const bool is_of_times = pack.basis == EfficiencyBasis::kTimes;
+  const bool is_of_times = !pack.basis;
   text.update({{"from", pack.counts > 1 ? FormatCores(measured.front()->cores) : ""},
                {"to", pack.counts > 1 ? FormatCores(measured.back()->cores) : ""},
                {"tracers", Tracers(results)},
@@ -202,9 +203,9 @@ void FillMethod(const Results& results, const AllocationPack& pack, Data& text) 
                {"isOfTimes", is_of_times},
                {"isTimesWeak", is_of_times && pack.scaling == Scaling::kWeak},
                {"isTimesStrong", is_of_times && pack.scaling != Scaling::kWeak},
-               {"isSpeedup", pack.basis == EfficiencyBasis::kSpeedup},
-               {"isGlobalEfficiency", pack.basis == EfficiencyBasis::kGlobalEfficiency},
-               {"isParallelEfficiency", pack.basis == EfficiencyBasis::kParallelEfficiency},
+               {"isSpeedup", pack.basis == Factor::kSpeedup},
+               {"isGlobalEfficiency", pack.basis == Factor::kGlobalEfficiency},
+               {"isParallelEfficiency", pack.basis == Factor::kParallelEfficiency},
                {"removedNoise", RemovedNoise(results, pack)},
                {"isPredicted", !pack.curve.empty()},
                {"hasPredictedTimes",
@@ -215,36 +216,38 @@ void FillMethod(const Results& results, const AllocationPack& pack, Data& text) 
                {"generator", Generator()}});
 }
 
-Data ContradictionText(const Contradictions& found) {
-  std::vector<std::string> efficiencies, sizes;
-  for (const ContradictingEfficiency& one : found.efficiencies) {
-    efficiencies.push_back(fmt::format("on {} cores {} by times and {} by factors", FormatCores(one.cores),
-                                       FormatPercent(one.by_times), FormatPercent(one.by_factors)));
-  }
-  for (std::size_t i = 1; i < found.sizes.size(); ++i)
-    sizes.push_back(fmt::format("{} on {}", FormatCores(found.sizes[i].second), FormatCores(found.sizes[i].first)));
-  const bool has_sizes = !found.sizes.empty();
-  return {{"doubts", found.doubts},
-          {"work", found.work},
-          {"efficiencies", Join(efficiencies, ", ")},
-          {"sizes", Join(sizes, ", ")},
-          {"baselineSize", has_sizes ? FormatCores(found.sizes.front().second) : ""},
-          {"baselineCores", has_sizes ? FormatCores(found.sizes.front().first) : ""}};
+Data ContradictionText(const AllocationPack& pack) {
+  const auto& sizes = pack.contradicting_sizes;
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < sizes.size(); ++i)
+    others.push_back(fmt::format("{} on {}", FormatCores(sizes[i].second), FormatCores(sizes[i].first)));
+  return {{"doubts", pack.doubts},
+          {"work", pack.unlike_work},
+          {"efficiencies", pack.contradicting_efficiencies},
+          {"sizes", Join(others, ", ")},
+          {"baselineSize", sizes.empty() ? "" : FormatCores(sizes.front().second)},
+          {"baselineCores", sizes.empty() ? "" : FormatCores(sizes.front().first)}};
 }
 
-Data MissingText(const AllocationPack& pack) {
-  const MissingInformation& missing = pack.missing;
-  return {{"description", missing.description},
-          {"size", missing.size},
-          {"scaling", missing.scaling},
-          {"times", missing.times},
-          {"plan", missing.plan},
-          {"computation", missing.computation},
-          {"counts", missing.counts},
-          {"repeats", missing.repeats},
-          {"nodes", missing.nodes},
-          {"prediction", missing.prediction},
-          {"obstacle", missing.obstacle},
+constexpr std::size_t kCountsAskedFor = 3;  // chosen: what most computing centres ask for
+
+// Statements that an application needs and the results do not have; why nothing is projected, where the results say it.
+Data MissingText(const Results& results, const AllocationPack& pack) {
+  const bool has_times =
+      Any(pack, [](const AllocationRow& row) { return row.is_measured && row.iteration.value.has_value(); });
+  const bool is_predicted = Any(pack, [](const AllocationRow& row) { return !row.is_measured; });
+  const PhaseProjection* projection = FindPhase(results.projections, {pack.series, pack.phase});
+  return {{"description", results.description.empty()},
+          {"size", !HasSizes(pack)},
+          {"scaling", !pack.scaling},
+          {"times", !has_times},
+          {"plan", has_times && !pack.are_planned},
+          {"computation", pack.basis == Factor::kParallelEfficiency},
+          {"counts", pack.counts < kCountsAskedFor},
+          {"repeats", pack.repeated_counts == 0},
+          {"nodes", !Any(pack, [](const AllocationRow& row) { return row.nodes.has_value(); })},
+          {"prediction", !is_predicted},
+          {"obstacle", is_predicted || projection == nullptr ? "" : projection->obstacle},
           {"countNumber", std::to_string(pack.counts)},
           {"isOneCount", pack.counts == 1}};
 }
@@ -285,8 +288,8 @@ Data PackText(const Results& results, const AllocationPack& pack) {
       {"omittedUpTo", pack.largest_target > pack.rows.back().cores ? FormatCores(pack.largest_target) : ""},
       {"superlinear", pack.superlinear},
       {"job", JobText(pack)},
-      {"contradictions", ContradictionText(pack.contradictions)},
-      {"missing", MissingText(pack)}};
+      {"contradictions", ContradictionText(pack)},
+      {"missing", MissingText(results, pack)}};
   FillMeasured(pack, text);
   FillMethod(results, pack, text);
   return text;
@@ -294,16 +297,20 @@ Data PackText(const Results& results, const AllocationPack& pack) {
 
 }  // namespace
 
-AllocationText DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates) {
+Data DescribeAllocation(const Results& results, const AllocationPack& pack, const Partials& templates) {
   const Data data = PackText(results, pack);
   const auto sentences = [&](const char* name) { return RenderSentences(templates, name, data); };
-  return {.facts = RenderLabelledTexts(templates, "allocation_facts.txt", data),
-          .recommendation = sentences("allocation_recommendation.txt"),
-          .measurement = Join(sentences("allocation_measurement.txt"), " "),
-          .prediction = Join(sentences("allocation_prediction.txt"), " "),
-          .note = Join(sentences("allocation_note.txt"), " "),
-          .contradictions = sentences("allocation_contradictions.txt"),
-          .missing = sentences("allocation_missing.txt")};
+  Data text = {{"facts", Data::array()},
+               {"recommendation", sentences("allocation_recommendation.txt")},
+               {"measurement", Join(sentences("allocation_measurement.txt"), " ")},
+               {"prediction", Join(sentences("allocation_prediction.txt"), " ")},
+               {"tableNote", Join(sentences("allocation_note.txt"), " ")},
+               {"contradictions", sentences("allocation_contradictions.txt")},
+               {"missing", sentences("allocation_missing.txt")}};
+  for (const auto& [name, value] : RenderLabelledTexts(templates, "allocation_facts.txt", data))
+    text["facts"].push_back({{"name", name}, {"value", value}});
+  AddWhetherFilled(text, {"contradictions", "missing"});
+  return text;
 }
 
 bool Any(const AllocationPack& pack, const std::function<bool(const AllocationRow&)>& has) {
