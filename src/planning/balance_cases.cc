@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "balance/outcome.h"
@@ -41,20 +42,9 @@ bool IsComparable(const Configuration& a, const Configuration& best, BalanceAxis
   return a.run == best.run && same_interval;
 }
 
-SweepLine& LineOf(const std::string& strategy, std::vector<SweepLine>& lines) {
-  const auto found =
-      std::find_if(lines.begin(), lines.end(), [&](const auto& line) { return line.strategy == strategy; });
-  return found != lines.end() ? *found : lines.emplace_back(SweepLine{strategy, {}});
-}
-
-// Without balancing nothing depends on the interval.
-void SpreadOverIntervals(std::vector<SweepLine>& lines, const std::vector<double>& values, const WhatIf& what_if) {
-  for (SweepLine& line : lines) {
-    if (line.points.empty() || !IsUnbalanced(what_if.outcomes[line.points.front().outcome])) continue;
-    const std::size_t outcome = line.points.front().outcome;
-    line.points.clear();
-    for (const double x : values) line.points.push_back({x, outcome});
-  }
+std::multimap<double, std::size_t>& LineOf(const std::string& strategy, std::vector<SweepLine>& lines) {
+  const auto found = std::ranges::find(lines, strategy, &SweepLine::first);
+  return found != lines.end() ? found->second : lines.emplace_back(strategy, SweepLine::second_type()).second;
 }
 
 // The outcome that balancing is best compared with: it may be done without.
@@ -150,13 +140,14 @@ bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one) {
   });
 }
 
-std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t outcome) {
-  std::optional<NetworkRange> range;
+std::optional<std::pair<const NetworkGain*, const NetworkGain*>> NetworkRangeOf(const WhatIf& what_if,
+                                                                                std::size_t outcome) {
+  std::optional<std::pair<const NetworkGain*, const NetworkGain*>> range;
   for (const NetworkGain& of_network : what_if.network_gains) {
     if (of_network.outcome != outcome) continue;
     if (!range) range = {&of_network, &of_network};
-    if (of_network.gain.value < range->least->gain.value) range->least = &of_network;
-    if (of_network.gain.value > range->most->gain.value) range->most = &of_network;
+    if (of_network.gain.value < range->first->gain.value) range->first = &of_network;
+    if (of_network.gain.value > range->second->gain.value) range->second = &of_network;
   }
   return range;
 }
@@ -170,9 +161,8 @@ BalanceVerdict VerdictOf(const WhatIf& what_if, const BalanceCase& one) {
   if (what_if.outcomes[one.ranking.front()].migrations == 0) return BalanceVerdict::kNothingMoved;
   if (IsUnbalanced(lead)) return BalanceVerdict::kUnbalancedLeads;
   if (const auto range = NetworkRangeOf(what_if, *one.lead)) {
-    if (range->least->gain.value < kHardlyAGain && range->most->gain.value >= kHardlyAGain) {
-      return BalanceVerdict::kNetworkDecides;
-    }
+    const auto& [least, most] = *range;
+    if (least->gain.value < kHardlyAGain && most->gain.value >= kHardlyAGain) return BalanceVerdict::kNetworkDecides;
   }
   const Gain gain = GainThatCounts(what_if, one, lead);
   if (gain.low < gain.high && gain.low <= 0 && gain.high >= 0) return BalanceVerdict::kWithinNoise;
@@ -216,23 +206,23 @@ std::vector<SweepLine> SweepOver(const WhatIf& what_if, const BalanceCase& one, 
   if (one.ranking.empty() || (axis == BalanceAxis::kLevel && !what_if.same_problem)) return {};
   const Configuration& best = what_if.outcomes[one.ranking.front()].configuration;
   std::vector<SweepLine> lines, unbalanced;
-  std::vector<double> values;
+  std::set<double> values;
   for (std::size_t i = 0; i < what_if.outcomes.size(); ++i) {
     const BalanceOutcome& outcome = what_if.outcomes[i];
     const bool is_unbalanced = IsUnbalanced(outcome);
     if (!IsComparable(outcome.configuration, best, axis, is_unbalanced)) continue;
     const double x = XOf(outcome.configuration, axis);
-    LineOf(outcome.configuration.strategy, is_unbalanced ? unbalanced : lines).points.push_back({x, i});
-    if (!is_unbalanced || axis != BalanceAxis::kInterval) values.push_back(x);
+    LineOf(outcome.configuration.strategy, is_unbalanced ? unbalanced : lines).emplace(x, i);
+    if (!is_unbalanced || axis != BalanceAxis::kInterval) values.insert(x);
   }
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
   if (values.size() < 2) return {};
-  if (axis == BalanceAxis::kInterval) SpreadOverIntervals(unbalanced, values, what_if);
-  lines.insert(lines.end(), unbalanced.begin(), unbalanced.end());
-  for (SweepLine& line : lines) {
-    std::stable_sort(line.points.begin(), line.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+  for (auto& [strategy, points] : unbalanced) {
+    const std::size_t outcome = points.begin()->second;
+    if (axis == BalanceAxis::kInterval) points.clear();  // without balancing nothing depends on it
+    if (!points.empty()) continue;
+    for (const double x : values) points.emplace(x, outcome);
   }
+  lines.insert(lines.end(), unbalanced.begin(), unbalanced.end());
   return lines;
 }
 

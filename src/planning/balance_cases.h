@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "balance/what_if.h"
@@ -45,11 +48,8 @@ double LongRunIterationOf(const WhatIf& what_if, const BalanceOutcome& outcome);
 bool HasSeveralPlacements(const WhatIf& what_if, const BalanceCase& one);
 
 // The networks on which an outcome gains least and most, where that of the runs is unknown.
-struct NetworkRange {
-  const NetworkGain* least = nullptr;
-  const NetworkGain* most = nullptr;
-};
-std::optional<NetworkRange> NetworkRangeOf(const WhatIf& what_if, std::size_t outcome);
+std::optional<std::pair<const NetworkGain*, const NetworkGain*>> NetworkRangeOf(const WhatIf& what_if,
+                                                                                std::size_t outcome);
 
 // Time spent on balancing itself.
 double CostsOfBalancing(const MakespanParts& parts);
@@ -79,15 +79,8 @@ std::vector<std::size_t> RowsOf(const WhatIf& what_if, const BalanceCase& one);
 // The effect on the makespan of one thing that varies.
 enum class BalanceAxis { kInterval, kLevel, kProcessors };
 
-struct SweepPoint {
-  double x = 0;  // iterations, tasks a processor, or processors
-  std::size_t outcome = 0;
-};
-
-struct SweepLine {
-  std::string strategy;            // id
-  std::vector<SweepPoint> points;  // in the order of x
-};
+// The id of a strategy, and outcomes by iterations, tasks a processor, or processors.
+using SweepLine = std::pair<std::string, std::multimap<double, std::size_t>>;
 
 // Around the best outcome of a case everything else is held: one line a strategy, the unbalanced last. Over intervals
 // that is the same value everywhere. Empty where there is no best, or only one value of x.

@@ -17,15 +17,9 @@ struct BalancedTarget {
   std::optional<BalancedValue> parallel_efficiency, load_balance;
 };
 
-// One side of a comparison of projections.
-struct ProjectedSide {
-  std::string label;
-  std::vector<BalancedTarget> targets;
-};
-
 struct BalanceFile {
   WhatIf what_if;
-  std::vector<BalancedProjection> projections;
+  std::vector<BalancedProjection> projections;  // none where there is one alone
 };
 
 const WhatIf& WhatIfAround(const JsonPlace& at) { return at.Within<BalanceFile>().what_if; }
@@ -40,7 +34,10 @@ std::vector<std::vector<double>> LoadRows(const LoadHistory& history) {
 }
 
 // The values of one way to run, by phase and processors.
-std::vector<BalancedTarget> TargetsOf(const std::vector<BalancedFactor>& tables, std::size_t way) {
+std::vector<BalancedTarget> TargetsOf(const BalancedProjection& projection, const JsonPlace& at) {
+  const std::vector<BalancedProjection>& all = at.Within<BalanceFile>().projections;
+  const std::vector<BalancedFactor> tables = TabulateBalanced(all);
+  const auto way = static_cast<std::size_t>(&projection - all.data());
   std::vector<BalancedTarget> targets;
   for (std::size_t first = 0; first < tables.size();) {
     std::map<double, BalancedTarget> by_cores;
@@ -48,27 +45,16 @@ std::vector<BalancedTarget> TargetsOf(const std::vector<BalancedFactor>& tables,
     for (; first < tables.size() && tables[first].series == phase.series && tables[first].phase == phase.phase;
          ++first) {
       const bool is_balance = tables[first].factor == Factor::kLoadBalance;
-      for (const BalancedFactor::Row& row : tables[first].rows) {
-        if (!row.ways[way]) continue;
-        BalancedTarget target{phase.series, phase.phase.Text(), row.cores, {}, {}};
-        BalancedTarget& known = by_cores.try_emplace(row.cores, std::move(target)).first->second;
-        (is_balance ? known.load_balance : known.parallel_efficiency) = row.ways[way];
+      for (const auto& [cores, values] : tables[first].rows) {
+        if (!values[way]) continue;
+        BalancedTarget target{phase.series, phase.phase.Text(), cores, {}, {}};
+        BalancedTarget& known = by_cores.try_emplace(cores, std::move(target)).first->second;
+        (is_balance ? known.load_balance : known.parallel_efficiency) = values[way];
       }
     }
     for (auto& [cores, target] : by_cores) targets.push_back(std::move(target));
   }
   return targets;
-}
-
-// All ways to run, each with its targets; none where there is one alone.
-std::vector<ProjectedSide> SidesOf(const std::vector<BalancedProjection>& projections) {
-  std::vector<ProjectedSide> sides;
-  if (projections.size() < 2) return sides;
-  const std::vector<BalancedFactor> tables = TabulateBalanced(projections);
-  for (std::size_t way = 0; way < projections.size(); ++way) {
-    sides.push_back({projections[way].label, TargetsOf(tables, way)});
-  }
-  return sides;
 }
 
 }  // namespace
@@ -323,10 +309,11 @@ Fields<BalancedTarget> FieldsOf<BalancedTarget>() {
 }
 
 template <>
-Fields<ProjectedSide> FieldsOf<ProjectedSide>() {
-  using T = ProjectedSide;
-  return {
-      "balance/projection", "", {Property<&T::label>("As measured, or with which balancing"), Property<&T::targets>()}};
+Fields<BalancedProjection> FieldsOf<BalancedProjection>() {
+  using T = BalancedProjection;
+  return {"balance/projection",
+          "",
+          {Property<&T::label>("As measured, or with which balancing"), Computed<T>("targets", TargetsOf)}};
 }
 
 template <>
@@ -378,9 +365,7 @@ Fields<BalanceFile> FieldsOf<BalanceFile>() {
                   Property<&W::shares_time>(
                       "Processors serve all ready tasks in equal shares; absent where one task runs at a time")
                       .When([](const W& what_if) { return what_if.shares_time; })}),
-          Computed<T>(
-              "projections", [](const T& file) { return SidesOf(file.projections); },
-              "Factors as measured, and with balancing; empty where one of them alone is known"),
+          Property<&T::projections>("Factors as measured, and with balancing; empty where one of them alone is known"),
           Embed(&T::what_if, Fields<W>{Properties<&W::mappings, &W::left_out>()}),
           Computed<T>(
               "findings", [](const T& file) { return file.what_if.findings; }, "", ListOf<Finding>(finding)),
@@ -389,7 +374,10 @@ Fields<BalanceFile> FieldsOf<BalanceFile>() {
 }
 
 std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections) {
-  return JsonOf(BalanceFile{what_if, projections}).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  const bool is_one = projections.size() < 2;
+  return JsonOf(BalanceFile{what_if, is_one ? std::vector<BalancedProjection>() : projections})
+             .dump(1, ' ', false, OrderedJson::error_handler_t::replace) +
+         "\n";
 }
 
 OrderedJson BalanceSchema() {
@@ -433,9 +421,8 @@ void FillRows(const std::vector<BalancedProjection>& list, BalancedFactor& table
     table.has_targets = table.has_targets || !projection->targets.empty();
   }
   for (const double cores : counts) {
-    BalancedFactor::Row row{cores, {}};
-    for (const BalancedProjection& way : list) row.ways.push_back(ValueAt(way, table, cores));
-    table.rows.push_back(std::move(row));
+    auto& values = table.rows.emplace_back(cores, std::vector<std::optional<BalancedValue>>()).second;
+    for (const BalancedProjection& way : list) values.push_back(ValueAt(way, table, cores));
   }
 }
 

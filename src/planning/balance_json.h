@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "balance/what_if.h"
@@ -32,16 +33,12 @@ struct BalancedValue {
 
 // One factor of one phase, by processors.
 struct BalancedFactor {
-  struct Row {
-    double cores = 0;                                // processors
-    std::vector<std::optional<BalancedValue>> ways;  // in the order of the list
-  };
-
   std::string series;
   PhaseId phase;
   Factor factor = Factor::kParallelEfficiency;
   bool has_targets = false;  // one of the ways is projected
-  std::vector<Row> rows;
+  // Processors, and values in the order of the list.
+  std::vector<std::pair<double, std::vector<std::optional<BalancedValue>>>> rows;
 };
 
 // Parallel efficiency and load balance of every phase, in turn. The first of the list is what the others are compared

@@ -44,8 +44,9 @@ std::string NameOfValue(BalanceAxis axis, double x) {
 }
 
 // Another value of the same axis, with the part of its makespan that is larger by most, if any.
-Data Neighbour(const WhatIf& what_if, BalanceAxis axis, const SweepPoint& point, const BalanceOutcome& best) {
-  const BalanceOutcome& other = what_if.outcomes[point.outcome];
+Data Neighbour(const WhatIf& what_if, BalanceAxis axis, const std::pair<const double, std::size_t>& point,
+               const BalanceOutcome& best) {
+  const BalanceOutcome& other = what_if.outcomes[point.second];
   const std::vector<NamedPart> parts = NamedParts(other.parts), of_best = NamedParts(best.parts);
   std::size_t worst = 0;
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -53,7 +54,7 @@ Data Neighbour(const WhatIf& what_if, BalanceAxis axis, const SweepPoint& point,
   }
   const double more = parts[worst].seconds - of_best[worst].seconds;
   const bool is_more = other.makespan > best.makespan && more > 0;
-  return {{"at", NameOfValue(axis, point.x)},
+  return {{"at", NameOfValue(axis, point.first)},
           {"iteration", FormatSeconds(LongRunIterationOf(what_if, other))},
           {"part", is_more ? parts[worst].name : ""},
           {"seconds", is_more ? FormatSeconds(more) : ""}};
@@ -63,23 +64,24 @@ Data Neighbour(const WhatIf& what_if, BalanceAxis axis, const SweepPoint& point,
 Data AdviceOn(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis) {
   const auto time_of = [&](std::size_t i) { return LongRunIterationOf(what_if, what_if.outcomes[i]); };
   const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  for (const SweepLine& line : SweepOver(what_if, one, axis)) {
-    const auto at = std::ranges::find(line.points, one.ranking.front(), &SweepPoint::outcome);
-    if (at == line.points.end() || line.points.size() < 2) continue;
+  for (const auto& [strategy, points] : SweepOver(what_if, one, axis)) {
+    const auto at =
+        std::ranges::find_if(points, [&](const auto& point) { return point.second == one.ranking.front(); });
+    if (at == points.end() || points.size() < 2) continue;
     const double shortest = time_of(one.ranking.front());
     double longest = shortest;
-    for (const SweepPoint& point : line.points) longest = std::max(longest, time_of(point.outcome));
-    Data advice = {{"strategy", StrategyById(line.strategy).name}, {"range", ""}};
+    for (const auto& [x, outcome] : points) longest = std::max(longest, time_of(outcome));
+    Data advice = {{"strategy", StrategyById(strategy).name}, {"range", ""}};
     if (longest < (1 + kMatters) * shortest) {
-      advice["range"] = fmt::format("{:g} and {:g}", line.points.front().x, line.points.back().x);
+      advice["range"] = fmt::format("{:g} and {:g}", points.begin()->first, points.rbegin()->first);
       advice["change"] = FormatPercent(longest / shortest - 1);
       return advice;
     }
-    const bool is_lowest = at == line.points.begin(), is_highest = std::next(at) == line.points.end();
+    const bool is_lowest = at == points.begin(), is_highest = std::next(at) == points.end();
     Data neighbours = Data::array();
     if (!is_lowest) neighbours.push_back(Neighbour(what_if, axis, *std::prev(at), best));
     if (!is_highest) neighbours.push_back(Neighbour(what_if, axis, *std::next(at), best));
-    advice["best"] = NameOfValue(axis, at->x);
+    advice["best"] = NameOfValue(axis, at->first);
     advice["neighbours"] = std::move(neighbours);
     advice["isLowestOpen"] = is_lowest && IsOpen(what_if, best.configuration, axis, false);
     advice["isHighestOpen"] = is_highest && IsOpen(what_if, best.configuration, axis, true);

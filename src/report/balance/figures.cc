@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <set>
 
 #include "balance/strategy.h"
 #include "base/text.h"
@@ -85,8 +87,8 @@ Data FigureData(const std::string& title, const std::string& caption, Data figur
 // Seconds of what is largest decide the unit of an axis.
 double LargestMakespan(const WhatIf& what_if, const std::vector<SweepLine>& lines) {
   double most = 0;
-  for (const SweepLine& line : lines) {
-    for (const SweepPoint& point : line.points) most = std::max(most, what_if.outcomes[point.outcome].makespan);
+  for (const auto& [strategy, points] : lines) {
+    for (const auto& [x, outcome] : points) most = std::max(most, what_if.outcomes[outcome].makespan);
   }
   return most;
 }
@@ -94,11 +96,11 @@ double LargestMakespan(const WhatIf& what_if, const std::vector<SweepLine>& line
 // 80 % of the replicas lie between; nothing where one of the outcomes has none.
 std::vector<ChartBand> ReplicaBand(const WhatIf& what_if, const SweepLine& line, double unit) {
   std::vector<ChartBand> band;
-  for (const SweepPoint& point : line.points) {
-    std::vector<double> replicas = what_if.outcomes[point.outcome].replicas;
+  for (const auto& [x, outcome] : line.second) {
+    std::vector<double> replicas = what_if.outcomes[outcome].replicas;
     if (replicas.empty()) return {};
     std::sort(replicas.begin(), replicas.end());
-    band.push_back({point.x, QuantileOfSorted(replicas, 0.1) / unit, QuantileOfSorted(replicas, 0.9) / unit});
+    band.push_back({x, QuantileOfSorted(replicas, 0.1) / unit, QuantileOfSorted(replicas, 0.9) / unit});
   }
   return band;
 }
@@ -126,28 +128,25 @@ std::string HeldBy(const BalanceConfiguration& best, BalanceAxis axis) {
 }
 
 std::string NameOfLine(const WhatIf& what_if, const SweepLine& line) {
-  return IsUnbalanced(what_if.outcomes[line.points.front().outcome]) ? "no balancing"
-                                                                     : StrategyById(line.strategy).name;
+  const auto& [strategy, points] = line;
+  return IsUnbalanced(what_if.outcomes[points.begin()->second]) ? "no balancing" : StrategyById(strategy).name;
 }
 
 // Values of x below each other, strategies side by side.
 Data TableOfSweep(const WhatIf& what_if, const std::vector<SweepLine>& lines, const std::string& x_label) {
-  std::vector<double> values;
+  std::set<double> values;
   std::vector<std::string> header;
   for (const SweepLine& line : lines) {
     header.push_back(NameOfLine(what_if, line));
-    for (const SweepPoint& point : line.points) values.push_back(point.x);
+    for (const auto& [x, outcome] : line.second) values.insert(x);
   }
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
   std::vector<std::vector<std::string>> rows;
   for (const double x : values) {
     std::vector<std::string>& texts = rows.emplace_back();
     texts.push_back(FormatCores(x));
-    for (const SweepLine& line : lines) {
-      const auto found =
-          std::find_if(line.points.begin(), line.points.end(), [&](const SweepPoint& point) { return point.x == x; });
-      texts.push_back(found == line.points.end() ? "–" : FormatSeconds(what_if.outcomes[found->outcome].makespan));
+    for (const auto& [strategy, points] : lines) {
+      const auto found = points.find(x);
+      texts.push_back(found == points.end() ? "–" : FormatSeconds(what_if.outcomes[found->second].makespan));
     }
   }
   std::string corner = x_label;
@@ -170,13 +169,14 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
   chart.width = 560;
   chart.height = 340;
   for (const SweepLine& line : lines) {
-    const bool is_unbalanced = IsUnbalanced(what_if.outcomes[line.points.front().outcome]);
+    const auto& [strategy, points] = line;
+    const bool is_unbalanced = IsUnbalanced(what_if.outcomes[points.begin()->second]);
     ChartSeries series;
     series.name = NameOfLine(what_if, line);
-    series.color = StrategyColor(is_unbalanced ? "none" : line.strategy);
+    series.color = StrategyColor(is_unbalanced ? "none" : strategy);
     series.dashed = is_unbalanced;
-    for (const SweepPoint& point : line.points) {
-      series.line.push_back({point.x, what_if.outcomes[point.outcome].makespan / seconds, ""});
+    for (const auto& [x, outcome] : points) {
+      series.line.push_back({x, what_if.outcomes[outcome].makespan / seconds, ""});
     }
     const bool is_constant = is_unbalanced && axis == BalanceAxis::kInterval;
     if (!is_constant) series.points = series.line;

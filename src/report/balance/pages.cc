@@ -161,16 +161,16 @@ Data BalancedCell(Factor factor, const std::optional<BalancedValue>& value) {
 }
 
 // Ways to run need not be replayed on as many processors: one can be projected where another was replayed.
-Data ProjectionRow(Factor factor, const BalancedFactor::Row& row) {
+Data ProjectionRow(Factor factor, double cores, const std::vector<std::optional<BalancedValue>>& ways) {
   Data cells = Data::array();
   bool has_replayed = false, has_projected = false;
-  for (const std::optional<BalancedValue>& value : row.ways) {
+  for (const std::optional<BalancedValue>& value : ways) {
     has_replayed = has_replayed || (value && value->is_replayed);
     has_projected = has_projected || (value && !value->is_replayed);
     cells.push_back(BalancedCell(factor, value));
   }
   const char* both = has_projected ? "replayed, or projected with an interval" : "replayed";
-  return {{"cores", FormatCores(row.cores)},
+  return {{"cores", FormatCores(cores)},
           {"isProjected", !has_replayed},
           {"kind", has_replayed ? both : "projected"},
           {"cells", std::move(cells)}};
@@ -186,7 +186,7 @@ Data ProjectionTables(const std::vector<BalancedProjection>& list) {
       caption += fmt::format(" of {}{}{}", one.series, one.series.empty() ? "" : ", ", one.phase.Text());
     Data columns = Data::array(), rows = Data::array();
     for (const BalancedProjection& way : list) columns.push_back({{"name", way.label}});
-    for (const BalancedFactor::Row& row : one.rows) rows.push_back(ProjectionRow(one.factor, row));
+    for (const auto& [cores, ways] : one.rows) rows.push_back(ProjectionRow(one.factor, cores, ways));
     tables.push_back({{"caption", caption}, {"columns", std::move(columns)}, {"rows", std::move(rows)}});
   }
   return tables;

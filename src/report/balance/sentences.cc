@@ -169,11 +169,11 @@ std::string WithBounds(const BalancedValue& value) {
 // Parallel efficiency on the most processors where it is known of both ways to run.
 Data ProjectedWay(const std::vector<BalancedProjection>& list, const BalancedFactor& table, std::size_t way) {
   Data text = {{"label", list[way].label}, {"first", list.front().label}, {"processors", ""}};
-  for (const BalancedFactor::Row& row : table.rows) {
-    const std::optional<BalancedValue>&with = row.ways[way], &without = row.ways.front();
+  for (const auto& [cores, values] : table.rows) {
+    const std::optional<BalancedValue>&with = values[way], &without = values.front();
     if (!with || !without || std::max(with->reliability, without->reliability) > Reliability::kReliable) continue;
     const IntervalBounds a = Bounds(*with), b = Bounds(*without);
-    text["processors"] = FormatCores(row.cores);
+    text["processors"] = FormatCores(cores);
     text["with"] = WithBounds(*with);
     text["without"] = WithBounds(*without);
     text["overlap"] = a.high >= b.low && b.high >= a.low;
@@ -317,11 +317,12 @@ Sentences CaseAnswer(const WhatIf& what_if, const BalanceCase& one, const Partia
          {"traceGain", SayGain(GainOverTrace(what_if, one, lead))},
          {"paysAfter", is_nothing_moved ? "" : PaysAfter(what_if, lead, reference)}});
     if (const auto range = NetworkRangeOf(what_if, *one.lead)) {
-      answer["networks"] = {{"least", SayGain(range->least->gain)},
-                            {"slow", range->least->network},
-                            {"most", SayGain(range->most->gain)},
-                            {"fast", range->most->network}};
-      answer["isAssumedSlow"] = IsUnbalanced(lead) || range->most->gain.value < kHardlyAGain;
+      const auto& [least, most] = *range;
+      answer["networks"] = {{"least", SayGain(least->gain)},
+                            {"slow", least->network},
+                            {"most", SayGain(most->gain)},
+                            {"fast", most->network}};
+      answer["isAssumedSlow"] = IsUnbalanced(lead) || most->gain.value < kHardlyAGain;
     }
     if (IsFiner(lead) && !is_nothing_moved) {
       const double alone = what_if.outcomes[lead.baseline].makespan;
