@@ -112,9 +112,7 @@ std::string Escaped(const std::string& value, OutputForm form) {
   return escaped;
 }
 
-struct Span {
-  std::string_view begin, end;
-};
+using Span = std::pair<std::string_view, std::string_view>;  // begin and end
 
 constexpr Span kNothing = {"", ""}, kParentheses = {" (", ")"};
 
@@ -150,19 +148,19 @@ std::string WriteInline(std::string_view text, OutputForm form, Span small) {
       written += is_code && form == OutputForm::kMarkdown ? value : Escaped(value, form);
       at = end;
     } else if (two == "**") {
-      written += is_strong ? StrongIn(form).end : StrongIn(form).begin;
+      written += is_strong ? StrongIn(form).second : StrongIn(form).first;
       is_strong = !is_strong;
       ++at;
     } else if (two == "((") {
       is_at_begin = written.empty();
       while (written.ends_with(' ')) written.pop_back();
-      written += is_at_begin ? at_begin.begin : small.begin;
+      written += is_at_begin ? at_begin.first : small.first;
       ++at;
     } else if (two == "))") {
-      written += is_at_begin ? at_begin.end : small.end;
+      written += is_at_begin ? at_begin.second : small.second;
       ++at;
     } else {
-      written += is_code ? CodeIn(form).end : CodeIn(form).begin;
+      written += is_code ? CodeIn(form).second : CodeIn(form).first;
       is_code = !is_code;
     }
   }

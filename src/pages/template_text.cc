@@ -13,71 +13,56 @@ namespace {
 
 constexpr std::size_t kDeepest = 100;  // sections in each other; chosen: beyond any page
 
-// A tag of one file.
-struct Tag {
-  char kind = 'v';  // as in TagPlace; also '>' partial, '!' comment, '=' delimiters
-  std::string name;
-  std::size_t begin = 0, end = 0;  // in the text
-};
-
 std::size_t LineIn(std::string_view text, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-// Reads the tags of one file in turn.
-class TagReader {
- public:
-  explicit TagReader(const Template& source) : source_(source) {}
-
-  // The next tag from `from` on; false at the end.
-  bool Next(std::size_t from, Tag& tag) {
-    tag.begin = source_.text.find(open_, from);
-    if (tag.begin == std::string::npos) return false;
-    std::size_t content = tag.begin + open_.size();
-    const bool is_triple = open_ == "{{" && source_.text.compare(content, 1, "{") == 0;
-    const std::string close = is_triple ? "}}}" : close_;
-    if (is_triple) ++content;
-    const std::size_t end = source_.text.find(close, content);
-    if (end == std::string::npos) Refuse(tag.begin, "the tag does not end", "close it by " + close);
-    tag.end = end + close.size();
-    Understand(source_.text.substr(content, end - content), is_triple, tag);
-    return true;
-  }
-
-  std::size_t Line(std::size_t at) const { return LineIn(source_.text, at); }
-
- private:
-  [[noreturn]] void Refuse(std::size_t at, const std::string& what, const std::string& advice) const {
-    throw Error(ErrorKind::kUsage, PlaceIn(source_, at), what, advice);
-  }
-
-  void Understand(const std::string& content, bool is_triple, Tag& tag) {
-    std::string_view name = Trim(content);
-    tag.kind = is_triple ? '&' : 'v';
-    if (!is_triple && !name.empty() && std::string_view("#^/&>!=").find(name[0]) != std::string_view::npos) {
-      tag.kind = name[0];
-      name = Trim(name.substr(1));
-    }
-    tag.name = std::string(name);
-    if (tag.kind == '=') SetDelimiters(tag);
-    if (tag.name.empty() && tag.kind != '!')
-      Refuse(tag.begin, "the tag has no name", "docs/templates.md lists the tags");
-  }
-
-  // {{=<% %>=}}
-  void SetDelimiters(const Tag& tag) {
-    const std::string_view both = Trim(std::string_view(tag.name).substr(0, tag.name.size() - 1));
-    const std::size_t blank = both.find(' ');
-    if (tag.name.empty() || tag.name.back() != '=' || blank == std::string_view::npos) {
-      Refuse(tag.begin, "delimiters are not set in this way", "write {{=<% %>=}}");
-    }
-    open_ = std::string(both.substr(0, blank));
-    close_ = std::string(Trim(both.substr(blank)));
-  }
-
-  const Template& source_;
-  std::string open_ = "{{", close_ = "}}";
+// A tag of one file, and the delimiters of those behind it.
+struct Tag {
+  char kind = 'v';  // as in TagPlace; also '>' partial, '!' comment, '=' delimiters
+  std::string name;
+  std::size_t begin = 0, end = 0;  // in the text
+  std::string open = "{{", close = "}}";
 };
+
+[[noreturn]] void Refuse(const Template& source, const Tag& tag, const std::string& what, const std::string& advice) {
+  throw Error(ErrorKind::kUsage, PlaceIn(source, tag.begin), what, advice);
+}
+
+// {{=<% %>=}}
+void SetDelimiters(const Template& source, Tag& tag) {
+  const std::string_view both = Trim(std::string_view(tag.name).substr(0, tag.name.size() - 1));
+  const std::size_t blank = both.find(' ');
+  if (tag.name.empty() || tag.name.back() != '=' || blank == std::string_view::npos) {
+    Refuse(source, tag, "delimiters are not set in this way", "write {{=<% %>=}}");
+  }
+  tag.open = std::string(both.substr(0, blank));
+  tag.close = std::string(Trim(both.substr(blank)));
+}
+
+// Reads the tag behind this one; false at the end.
+bool ReadNext(const Template& source, Tag& tag) {
+  tag.begin = source.text.find(tag.open, tag.end);
+  if (tag.begin == std::string::npos) return false;
+  std::size_t content = tag.begin + tag.open.size();
+  const bool is_triple = tag.open == "{{" && source.text.compare(content, 1, "{") == 0;
+  const std::string close = is_triple ? "}}}" : tag.close;
+  if (is_triple) ++content;
+  const std::size_t end = source.text.find(close, content);
+  if (end == std::string::npos) Refuse(source, tag, "the tag does not end", "close it by " + close);
+  tag.end = end + close.size();
+  tag.kind = is_triple ? '&' : 'v';
+  std::string_view name = Trim(std::string_view(source.text).substr(content, end - content));
+  if (!is_triple && !name.empty() && std::string_view("#^/&>!=").find(name[0]) != std::string_view::npos) {
+    tag.kind = name[0];
+    name = Trim(name.substr(1));
+  }
+  tag.name = std::string(name);
+  if (tag.kind == '=') SetDelimiters(source, tag);
+  if (tag.name.empty() && tag.kind != '!')
+    Refuse(source, tag, "the tag has no name", "docs/templates.md lists the tags");
+  return true;
+}
 
 class Expansion {
  public:
@@ -94,16 +79,15 @@ class Expansion {
   void Add(const Template& source) {
     open_files_.push_back(source.file);
     const std::size_t outer_sections = sections_.size();
-    TagReader reader(source);
     Tag tag;
     std::size_t at = 0;
-    while (reader.Next(at, tag)) {
+    while (ReadNext(source, tag)) {
       const bool is_alone = tag.kind != 'v' && tag.kind != '&' && StandsAlone(source.text, tag);
       const std::size_t line = is_alone ? BeginOfLine(source.text, tag.begin) : tag.begin;
       result_.text += source.text.substr(at, std::max(at, line) - at);
       at = is_alone ? EndOfLine(source.text, tag.end) : tag.end;
       if (tag.kind == '!' || tag.kind == '=') continue;
-      const TagPlace place{source.file, reader.Line(tag.begin), tag.kind, tag.name};
+      const TagPlace place{source.file, LineIn(source.text, tag.begin), tag.kind, tag.name};
       if (tag.kind == '>') {
         AddPartial(place);
       } else {
