@@ -47,7 +47,7 @@ bool IsSmaller(const LossRecord& record, const std::vector<LossRecord>& records)
 }
 
 // The largest run of every phase, or all runs.
-void Print(const Results& results, const std::vector<LossGrowth>& growth, std::size_t top, bool shows_all,
+void Print(const Results& results, const ReportData& growth, std::size_t top, bool shows_all,
            const Partials& texts) {
   bool is_first = true;
   std::size_t left_out = 0;
@@ -65,7 +65,7 @@ void Print(const Results& results, const std::vector<LossGrowth>& growth, std::s
   if (left_out > 0) PrintSentences({"Largest run of every phase; -v shows the smaller runs, too."});
 }
 
-void Write(const Results& results, const std::vector<LossGrowth>& growth, const std::vector<Finding>& warnings,
+void Write(const Results& results, const ReportData& growth, const std::vector<Finding>& warnings,
            PageForm form, const TraceOptions& options, const ReportTemplates& templates) {
   std::vector<LossRecord> all = results.losses;
   all.insert(all.end(), results.grown_losses.begin(), results.grown_losses.end());
@@ -135,7 +135,7 @@ int Imbalance(const TraceOptions& options, const Common& common) {
   const OnError on_error(warn);
   const ModelLibrary library = LoadModels(study.model_files);
   std::vector<Finding> warnings = WarningsOf(results);
-  std::vector<LossGrowth> growth;
+  ReportData growth = ReportData::array();
   results.title = TitleOf(study, results);
   results.projections = Project(results.table, library, study.projection, messages.Progress());
   results.loss_projections = ProjectLosses(results.losses, results.projections, library, study.projection);

@@ -134,21 +134,6 @@ void AddMachines(const PhaseKey& key, const FactorTable& compared, const std::ve
   }
 }
 
-// The longest phase in its largest measured run, on the machine that makes it fastest.
-struct BestMachine {
-  std::string machine, phase, cores, ratio, interval, before, after;
-  bool is_faster = false, is_certain = false;
-  FARSCALE_TAGS(machine, phase, cores, ratio, interval, before, after, is_faster, is_certain)
-};
-
-// The tags of whatif.txt.mustache.
-struct Conclusion {
-  std::vector<std::string> machines;
-  std::optional<BestMachine> best;
-  bool is_without_report = false;
-  FARSCALE_TAGS(machines, best, is_without_report)
-};
-
 // Descriptions of machines without what their names, which the table has, say already; once where several are alike.
 std::vector<std::string> MachinesOf(const std::vector<Variant>& variants) {
   std::vector<std::string> machines;
@@ -163,13 +148,14 @@ std::vector<std::string> MachinesOf(const std::vector<Variant>& variants) {
   return machines;
 }
 
-std::optional<BestMachine> BestMachineOf(const Results& results) {
+// The longest phase in its largest measured run, on the machine that makes it fastest; false where that is unknown.
+ReportData BestMachineOf(const Results& results) {
   const std::vector<std::string> series = results.table.Series();
   const std::vector<FactorRow> rows =
       series.empty() ? std::vector<FactorRow>() : LongestPhase(results.table, series[0]);
-  if (rows.empty() || !rows.back().runtime) return std::nullopt;
+  if (rows.empty() || !rows.back().runtime) return false;
   const FactorRow& measured = rows.back();
-  std::optional<BestMachine> best;
+  ReportData best = false;
   double fastest = 0;
   for (const Variant& variant : results.variants) {
     for (const FactorRow& row : variant.table.Rows(measured.Key())) {
@@ -177,27 +163,28 @@ std::optional<BestMachine> BestMachineOf(const Results& results) {
       const std::optional<Ratio> speed = is_same_run ? ReplayedSpeed(measured, row) : std::nullopt;
       if (!speed || speed->value <= fastest) continue;
       fastest = speed->value;
-      best = {variant.name,
-              measured.phase.Text(),
-              FormatCores(static_cast<double>(measured.cores)),
-              fmt::format("{:.2f}×", speed->value),
-              FormatRange(fmt::format("{:.2f}", speed->low), fmt::format("{:.2f}", speed->high)),
-              FormatSeconds(*measured.runtime),
-              FormatSeconds(*row.runtime),
-              speed->value > kWorthAWord,
-              speed->low > 1};
+      best = {{"machine", variant.name},
+              {"phase", measured.phase.Text()},
+              {"cores", FormatCores(static_cast<double>(measured.cores))},
+              {"ratio", fmt::format("{:.2f}×", speed->value)},
+              {"interval", FormatRange(fmt::format("{:.2f}", speed->low), fmt::format("{:.2f}", speed->high))},
+              {"before", FormatSeconds(*measured.runtime)},
+              {"after", FormatSeconds(*row.runtime)},
+              {"isFaster", speed->value > kWorthAWord},
+              {"isCertain", speed->low > 1}};
     }
   }
   return best;
 }
 
-void PrintConclusion(const Conclusion& conclusion) {
-  PrintSentences(RenderSentences(LoadTemplates().partials, "whatif.txt", ToData(conclusion)));
+void PrintConclusion(const std::vector<std::string>& machines, const ReportData& best, bool is_without_report) {
+  const ReportData tags = {{"machines", machines}, {"best", best}, {"isWithoutReport", is_without_report}};
+  PrintSentences(RenderSentences(LoadTemplates().partials, "whatif.txt", tags));
 }
 
 // The best machine, then measured runs, then those that nobody has made.
 void PrintComparison(const Results& results, const std::vector<Results>& grown) {
-  PrintConclusion({{}, BestMachineOf(results), false});
+  PrintConclusion({}, BestMachineOf(results), false);
   for (const PhaseKey& key : results.table.Keys()) {
     TextRows table = {{"machine", "cores", "run time", "speed", "parallel eff.", "load bal.", "serial.", "transfer"}};
     if (std::ranges::any_of(results.variants,
@@ -213,7 +200,7 @@ void PrintComparison(const Results& results, const std::vector<Results>& grown) 
     fmt::print("Grown runs were not measured; they follow rules learned from runs on up to {} cores.\n",
                FormatCores(static_cast<double>(*grown.front().runs.front().grown_from)));
   }
-  PrintConclusion({MachinesOf(results.variants), std::nullopt, true});
+  PrintConclusion(MachinesOf(results.variants), false, true);
 }
 
 // The grown runs on every machine, phase by phase. Where none is named, the network is that of the measured runs.
@@ -253,7 +240,7 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   messages.FindingsOf(results.table, results.runs);
   if (!options.output.empty()) {
     PrintWritten(WriteReport(results, LoadTemplates(), options.output, study.formats), common);
-    if (!common.quiet) PrintConclusion({{}, BestMachineOf(results), false});
+    if (!common.quiet) PrintConclusion({}, BestMachineOf(results), false);
   }
   if (options.output.empty()) {
     PrintComparison(results, options.grow_to.empty()

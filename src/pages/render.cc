@@ -28,10 +28,6 @@ void RequireInside(const Template& content, const std::string& element) {
 
 namespace mustache = kainjow::mustache;
 
-// Values may have several lines, as figures in pages do. In texts whose lines say what they are, a line break
-// in a name would begin another line.
-enum class Lines { kSeveral, kOne };
-
 // True where a terminal colour begins: "\033[32m".
 bool IsColour(const std::string& text, std::size_t at) {
   if (text.compare(at, 2, "\033[") != 0) return false;
@@ -39,31 +35,33 @@ bool IsColour(const std::string& text, std::size_t at) {
   return end != std::string::npos && text[end] == 'm';
 }
 
-// Control characters mark tags here, and a name out of a trace may have any.
-std::string WithoutControls(std::string text, Lines lines) {
+// Control characters mark tags here, and a name out of a trace may have any. Values may have several lines, as figures
+// in pages do. In texts whose lines say what they are, a line break in a name would begin another line.
+std::string WithoutControls(std::string text, bool has_lines) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
-    const bool is_layout = lines == Lines::kSeveral && (c == '\n' || c == '\t');
+    const bool is_layout = has_lines && (c == '\n' || c == '\t');
     if ((c == 0x7f || c < 0x20) && !is_layout && !IsColour(text, i)) text[i] = ' ';
   }
   return text;
 }
 
 // Mustache copies what it is given, with all that lies within; so every value is made in its place.
-void Put(const ReportData& data, Lines lines, mustache::data& place) {
+void Put(const ReportData& data, bool has_lines, mustache::data& place) {
   if (data.is_boolean()) {
     place = mustache::data(data.get<bool>());
   } else if (data.is_string()) {
-    place = mustache::data(WithoutControls(data.get_ref<const std::string&>(), lines));
+    place = mustache::data(WithoutControls(data.get_ref<const std::string&>(), has_lines));
   } else if (data.is_array()) {
     place = mustache::data(mustache::list(data.size(), mustache::data(false)));
     std::size_t at = 0;
-    for (const ReportData& element : data) Put(element, lines, const_cast<mustache::data&>(place.list_value()[at++]));
+    for (const ReportData& element : data)
+      Put(element, has_lines, const_cast<mustache::data&>(place.list_value()[at++]));
   } else {
     place = mustache::data(mustache::data::type::object);
     for (const auto& [key, value] : data.items()) {
       place.set(key, mustache::data(false));
-      Put(value, lines, const_cast<mustache::data&>(*place.get(key)));
+      Put(value, has_lines, const_cast<mustache::data&>(*place.get(key)));
     }
   }
 }
@@ -142,7 +140,7 @@ std::string WritePage(const std::string& text, OutputForm form) {
 
 // The template filled, with values between markers unless the form is kNone.
 std::string FillIn(const Template& source, const ReportData& data, OutputForm form, const Partials& partials,
-                   Lines lines) {
+                   bool has_lines = false) {
   const ExpandedTemplate expanded = Expand(source, partials);
   mustache::mustache engine(fmt::format("{{{{={} {}=}}}}", ExpandedTemplate::kOpen, ExpandedTemplate::kClose) +
                             expanded.text);
@@ -152,7 +150,7 @@ std::string FillIn(const Template& source, const ReportData& data, OutputForm fo
   engine.set_custom_escape(
       [&](const std::string& text) { return form == OutputForm::kNone ? text : kValueBegin + text + kValueEnd; });
   mustache::data values;
-  Put(data, lines, values);
+  Put(data, has_lines, values);
   StrictContext context(&values, expanded.places);
   std::string text = engine.render(context);
   std::ranges::replace(text, ExpandedTemplate::kNewline, '\n');
@@ -162,31 +160,13 @@ std::string FillIn(const Template& source, const ReportData& data, OutputForm fo
 }  // namespace
 
 std::string RenderTemplate(const Template& source, const ReportData& data, OutputForm form, const Partials& partials) {
-  const std::string text = FillIn(source, data, form, partials, Lines::kSeveral);
+  const std::string text = FillIn(source, data, form, partials, true);
   return form == OutputForm::kNone ? text : WritePage(text, form);
-}
-
-void WriteData(const std::string& text, ReportData& to) { to = text; }
-void WriteData(bool value, ReportData& to) { to = value; }
-void WriteData(const ReportData& data, ReportData& to) { to = data; }
-
-std::vector<std::string> SplitTagNames(std::string_view names) {
-  std::vector<std::string> tags(1);
-  bool is_capital = false;
-  for (const char c : names) {
-    if (c == ',') tags.emplace_back();
-    if (c == '_') is_capital = true;
-    if (c == ',' || c == '_' || c == ' ') continue;
-    tags.back() += is_capital ? static_cast<char>(c - 'a' + 'A') : c;
-    is_capital = false;
-  }
-  return tags;
 }
 
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data) {
   std::vector<std::string> sentences;
-  for (const std::string& line :
-       Split(FillIn(templates.at(name), data, OutputForm::kNone, templates, Lines::kOne), '\n')) {
+  for (const std::string& line : Split(FillIn(templates.at(name), data, OutputForm::kNone, templates), '\n')) {
     if (const std::string_view sentence = Trim(line); !sentence.empty()) sentences.emplace_back(sentence);
   }
   return sentences;
@@ -214,7 +194,7 @@ void AddWhetherFilled(ReportData& data, const std::vector<std::string>& lists) {
 }
 
 std::string RenderText(const Partials& templates, const std::string& name, const ReportData& data, std::size_t width) {
-  const std::string text = FillIn(templates.at(name), data, OutputForm::kText, templates, Lines::kOne);
+  const std::string text = FillIn(templates.at(name), data, OutputForm::kText, templates);
   return WithoutDoubleBlankLines(WriteText(ParseSection(text), width));
 }
 

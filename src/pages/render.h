@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,54 +17,6 @@ namespace farscale {
 
 // Lists, objects, texts and truth values, for the tags listed in docs/templates.md.
 using ReportData = nlohmann::ordered_json;
-
-// Within a struct: its members as tags of templates, once. FARSCALE_TAGS(cores, is_reliable) makes the tags `cores`
-// and `isReliable`.
-#define FARSCALE_TAGS(...)                                              \
-  static constexpr std::string_view TagNames() { return #__VA_ARGS__; } \
-  auto Tags() const { return std::tie(__VA_ARGS__); }
-
-// The same where all members are texts, which this declares.
-#define FARSCALE_TEXTS(...) \
-  std::string __VA_ARGS__;  \
-  FARSCALE_TAGS(__VA_ARGS__)
-
-// "cores, is_reliable" -> {"cores", "isReliable"}
-std::vector<std::string> SplitTagNames(std::string_view names);
-
-void WriteData(const std::string& text, ReportData& to);
-void WriteData(bool value, ReportData& to);
-void WriteData(const ReportData& data, ReportData& to);
-
-// A struct with tags, or a list of them, for templates. Without a value an optional member is false, so that a section
-// of it prints nothing.
-template <typename T>
-void WriteData(const T& value, ReportData& to) {
-  if constexpr (requires { value.Tags(); }) {
-    to = ReportData::object();
-    const std::vector<std::string> names = SplitTagNames(T::TagNames());
-    std::size_t i = 0;
-    std::apply([&](const auto&... member) { (WriteData(member, to[names[i++]]), ...); }, value.Tags());
-  } else if constexpr (requires { value.has_value(); }) {
-    if (value) {
-      WriteData(*value, to);
-    } else {
-      WriteData(false, to);
-    }
-  } else if constexpr (requires { value.front(); } && !std::is_convertible_v<T, std::string_view>) {
-    to = ReportData::array();
-    for (const auto& element : value) WriteData(element, to.emplace_back());
-  } else {
-    to = value;
-  }
-}
-
-template <typename T>
-ReportData ToData(const T& value) {
-  ReportData data;
-  WriteData(value, data);
-  return data;
-}
 
 struct ReportModel {
   ReportData data;

@@ -159,16 +159,16 @@ std::string ShareCell(const std::optional<IntervalRecord>& own, const std::optio
 
 }  // namespace
 
-std::optional<ReportData> BacktestSection(const Results& results, const std::string& series, const PhaseId& phase,
-                                          const Partials& texts) {
+ReportData BacktestSection(const Results& results, const std::string& series, const PhaseId& phase,
+                           const Partials& texts) {
   std::vector<BacktestRow> rows = PhaseRows(results, series, phase);
-  if (rows.empty()) return std::nullopt;
+  if (rows.empty()) return false;
   const std::vector<std::string> sentences = SummarizeBacktest(rows, texts);
   const bool is_shortened = ShortenRows(rows);
   ReportData lines = ReportData::array();
   for (std::size_t i = 0; i < rows.size(); ++i)
     lines.push_back(BacktestLine(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));
-  return ReportData{{"sentences", sentences}, {"rows", std::move(lines)}, {"isShortened", is_shortened}};
+  return {{"sentences", sentences}, {"rows", std::move(lines)}, {"isShortened", is_shortened}};
 }
 
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,

@@ -40,13 +40,13 @@ Data ComparedRows(const std::vector<Side>& sides) {
   Data rows = Data::array();
   const auto add = [&](const std::string& name, std::string_view factor, const auto& cell) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
-      std::vector<FactorCell> cells;
+      Data cells = Data::array();
       for (const FactorRow& run : sides[i].rows) cells.push_back(cell(run));
       rows.push_back({{"name", i == 0 ? name : ""},
                       {"factor", factor},
                       {"variant", sides[i].name},
                       {"isFirst", i == 0},
-                      {"cells", ToData(cells)}});
+                      {"cells", std::move(cells)}});
     }
   };
   for (const Factor factor : kCompared) {
@@ -66,17 +66,18 @@ Data ComparedTargets(const std::vector<Side>& sides, const FactorProjection& fir
   Data targets = Data::array();
   for (std::size_t i = 0; i < first.targets.size(); ++i) {
     const ProjectedValue& at = first.targets[i];
-    std::vector<ProjectedCell> cells;
+    Data cells = Data::array();
     for (const Side& side : sides) {
       const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first.factor) : nullptr;
       const bool has_value = found != nullptr && i < found->targets.size();
-      cells.push_back(has_value ? FormatCell(*side.projection, first.factor, found->targets[i], true)
-                                : ProjectedCell{"–", "", "", kNoColor, kNoTone});
+      cells.push_back(
+          has_value ? FormatCell(*side.projection, first.factor, found->targets[i], true)
+                    : Data{{"text", "–"}, {"interval", ""}, {"measured", ""}, {"color", kNoColor}, {"tone", kNoTone}});
     }
     targets.push_back({{"cores", FormatCores(at.cores)},
                        {"ratio", FormatRatio(at.ratio)},
                        {"reliability", ReliabilityLabel(ReliabilityOf(*sides.front().projection, at.cores))},
-                       {"cells", ToData(cells)}});
+                       {"cells", std::move(cells)}});
   }
   return targets;
 }
@@ -172,9 +173,9 @@ std::vector<std::string> SummarizeComparison(const Results& results, const std::
   return sentences;
 }
 
-std::optional<Data> ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
-                                 const PhaseNames& names, const Partials& texts, ReportModel& model) {
-  if (results.variants.empty()) return std::nullopt;
+Data ComparePhase(const Results& results, const std::string& series, const PhaseId& phase, const PhaseNames& names,
+                  const Partials& texts, ReportModel& model) {
+  if (results.variants.empty()) return false;
   const std::vector<Side> sides = VariantSides(results, series, phase);
   Data variants = Data::array(), projected = false;
   for (const Variant& variant : results.variants)
@@ -189,12 +190,12 @@ std::optional<Data> ComparePhase(const Results& results, const std::string& seri
       projected["names"].push_back(
           Data{{"name", &side == &sides.front() ? kProjected : side.name}, {"description", ""}});
   }
-  return Data{{"title", results.is_what_if ? "What if" : "Without noise"},
-              {"sentences", SummarizeComparison(results, series, phase, texts)},
-              {"variants", std::move(variants)},
-              {"columns", RunColumns(sides.front().rows)},
-              {"rows", ComparedRows(sides)},
-              {"projected", std::move(projected)}};
+  return {{"title", results.is_what_if ? "What if" : "Without noise"},
+          {"sentences", SummarizeComparison(results, series, phase, texts)},
+          {"variants", std::move(variants)},
+          {"columns", RunColumns(sides.front().rows)},
+          {"rows", ComparedRows(sides)},
+          {"projected", std::move(projected)}};
 }
 
 }  // namespace farscale

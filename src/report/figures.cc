@@ -236,9 +236,11 @@ ReportData TextTable(const std::string& corner, const std::vector<std::string>& 
 
 std::string ShareOrDash(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
 
-FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency) {
-  if (!efficiency) return {.text = text};
-  return {.text = text, .color = PopColor(*efficiency), .tone = PopTone(*efficiency)};
+ReportData ColoredCell(const std::string& text, const std::optional<double>& efficiency, const std::string& error) {
+  return {{"text", text},
+          {"color", efficiency ? PopColor(*efficiency) : kNoColor},
+          {"tone", efficiency ? PopTone(*efficiency) : kNoTone},
+          {"error", error}};
 }
 
 ReportData RunColumns(const std::vector<FactorRow>& rows) {
@@ -388,18 +390,21 @@ std::string UnknownText(const PhaseProjection& projection, double cores) {
   return phase == Reliability::kUnknown ? "–" : ToString(Reliability::kUnknown);
 }
 
-ProjectedCell FormatCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
-                         bool is_colored) {
+ReportData FormatCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value, bool is_colored) {
   const Reliability level = ReliabilityOf(projection, factor, value.cores);
+  const bool is_reliable = level == Reliability::kReliable;
   const std::string interval =
       level == Reliability::kUnknown ? UnknownText(projection, value.cores) : FormatBounds(factor, value.interval80);
   const FactorProjection* found = projection.Find(factor);
-  const std::string measured = found != nullptr ? MeasuredAt(*found, value.cores) : "";
-  if (level != Reliability::kReliable) {
-    return {interval, "", measured, kUncertainColor, kUncertainTone};
-  }
-  return {FormatValue(factor, value.value), interval, measured, is_colored ? PopColor(value.value) : kNoColor,
-          is_colored ? PopTone(value.value) : kNoTone};
+  return {{"text", is_reliable ? FormatValue(factor, value.value) : interval},
+          {"interval", is_reliable ? interval : ""},
+          {"measured", found != nullptr ? MeasuredAt(*found, value.cores) : ""},
+          {"color", !is_reliable ? kUncertainColor
+                    : is_colored ? PopColor(value.value)
+                                 : kNoColor},
+          {"tone", !is_reliable ? kUncertainTone
+                   : is_colored ? PopTone(value.value)
+                                : kNoTone}};
 }
 
 std::string FactorTone(Factor factor, double value) { return factor == Factor::kSpeedup ? kNoTone : PopTone(value); }

@@ -99,14 +99,8 @@ inline constexpr const char* kUncertainColor = "#e8ebee";
 inline constexpr const char* kNoTone = "n";
 inline constexpr const char* kUncertainTone = "x";
 
-struct FactorCell {
-  std::string text, color = kNoColor, tone = kNoTone;
-  std::string error;  // standard error; empty: unknown or too small to show
-  FARSCALE_TAGS(text, color, tone, error)
-};
-
-// Coloured by the efficiency, where there is one.
-FactorCell ColoredCell(const std::string& text, const std::optional<double>& efficiency);
+// A factor in a table: `text`, `color` and `tone` by the efficiency, where there is one, and `error`, a standard error.
+ReportData ColoredCell(const std::string& text, const std::optional<double>& efficiency, const std::string& error = "");
 
 // "12.5 %"; a share of nothing is a dash.
 std::string ShareOrDash(double part, double whole);
@@ -159,11 +153,7 @@ std::string UnknownText(const PhaseProjection& projection, double cores);
 
 // A projected value in a table, and what runs at that count measured. Where it is uncertain the text is the interval
 // and `interval` is empty; where it is unknown both say so. Not every column has a colour.
-struct ProjectedCell {
-  FARSCALE_TEXTS(text, interval, measured, color, tone)
-};
-ProjectedCell FormatCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value,
-                         bool is_colored);
+ReportData FormatCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value, bool is_colored);
 
 // PopTone of an efficiency; speedup has no colour.
 std::string FactorTone(Factor factor, double value);

@@ -280,42 +280,42 @@ bool DrawPredictors(const PhaseProjection& phase, const std::vector<const Factor
   return any;
 }
 
-std::optional<Data> PredictorText(const PhaseProjection& phase) {
+Data PredictorText(const PhaseProjection& phase) {
   const FactorProjection* headline = GrownHeadline(phase);
   const PredictorValues* last = headline != nullptr ? LastReplayed(phase, *headline) : nullptr;
-  if (last == nullptr) return std::nullopt;
+  if (last == nullptr) return false;
   std::vector<std::string> disagreement;
   for (const PredictorValues& at : headline->predictors) {
     const bool is_replayed = IsBeyondRuns(phase, at.cores) && at.cores <= last->cores;
     if (is_replayed && Disagree(*headline, at)) disagreement.push_back(FormatCores(at.cores));
   }
-  return Data{{"cores", FormatCores(last->cores)},    {"name", NameInSentence(headline->factor)},
-              {"grown", FormatFactor(last->grown)},   {"curves", FormatFactor(last->curves)},
-              {"weight", FormatWeight(last->weight)}, {"disagreement", Join(disagreement, ", ")}};
+  return {{"cores", FormatCores(last->cores)},    {"name", NameInSentence(headline->factor)},
+          {"grown", FormatFactor(last->grown)},   {"curves", FormatFactor(last->curves)},
+          {"weight", FormatWeight(last->weight)}, {"disagreement", Join(disagreement, ", ")}};
 }
 
-std::optional<Data> TabulatePredictors(const PhaseProjection& phase) {
+Data TabulatePredictors(const PhaseProjection& phase) {
   const FactorProjection* headline = GrownHeadline(phase);
-  if (headline == nullptr) return std::nullopt;
+  if (headline == nullptr) return false;
   Data rows = Data::array();
   for (const PredictorValues& at : headline->predictors) {
     const ProjectedValue* target = TargetAt(*headline, at.cores);
     if (target == nullptr || !IsBeyondRuns(phase, at.cores)) continue;
-    const ProjectedCell cell = FormatCell(phase, headline->factor, *target, true);
+    const Data cell = FormatCell(phase, headline->factor, *target, true);
     rows.push_back({{"cores", FormatCores(at.cores)},
                     {"ratio", FormatRatio(target->ratio)},
                     {"reliability", ReliabilityLabel(ReliabilityOf(phase, headline->factor, at.cores))},
-                    {"text", cell.text},
-                    {"interval", cell.interval},
-                    {"tone", cell.tone},
+                    {"text", cell["text"]},
+                    {"interval", cell["interval"]},
+                    {"tone", cell["tone"]},
                     {"grown", FormatFactor(at.grown)},
                     {"curves", FormatFactor(at.curves)},
                     {"weight", FormatWeight(at.weight)}});
   }
-  if (rows.empty()) return std::nullopt;
-  return Data{{"name", Name(headline->factor)},
-              {"lastGrown", FormatCores(LargestGrown(phase, *headline))},
-              {"rows", std::move(rows)}};
+  if (rows.empty()) return false;
+  return {{"name", Name(headline->factor)},
+          {"lastGrown", FormatCores(LargestGrown(phase, *headline))},
+          {"rows", std::move(rows)}};
 }
 
 }  // namespace farscale

@@ -15,6 +15,8 @@
 namespace farscale {
 namespace {
 
+using Data = ReportData;
+
 constexpr double kSmallGain = 0.005;          // not worth a fix
 constexpr std::size_t kMostNarrowCharts = 8;  // with more phases the page would be too large: charts are scrolled
 
@@ -177,8 +179,8 @@ std::string AffectedBy(Factor factor, const Split& split) {
   return Join(affected, " ");
 }
 
-std::optional<ReportData> LostTime(const Ends& ends, const std::string& heading) {
-  if (!ends.measured || ends.measured->parts.size() < 2) return std::nullopt;
+Data LostTime(const Ends& ends, const std::string& heading) {
+  if (!ends.measured || ends.measured->parts.size() < 2) return false;
   const auto band = [](double cores, const Split& split) {
     Band drawn{FormatCores(cores), {}};
     const std::vector<double> shares = LossShares(split);
@@ -192,7 +194,7 @@ std::optional<ReportData> LostTime(const Ends& ends, const std::string& heading)
   if (ends.projected) bands.push_back(band(ends.last, *ends.projected));
   const std::vector<double> before = LossShares(*ends.measured);
   const std::vector<double> after = ends.projected ? LossShares(*ends.projected) : std::vector<double>(before.size());
-  ReportData rows = ReportData::array();
+  Data rows = Data::array();
   for (std::size_t i = 0; i < before.size(); ++i) {
     const FactorType& type = Describe(ends.measured->parts[i].first);
     rows.push_back({{"name", type.name},
@@ -203,13 +205,13 @@ std::optional<ReportData> LostTime(const Ends& ends, const std::string& heading)
                     {"projected", ends.projected ? FormatPercent(after[i]) : ""},
                     {"isWorst", type.factor == WorstFactor(*ends.Last())}});
   }
-  return ReportData{{"svg", RenderBands("Lost time by factor: " + heading,
-                                        "Shares of the time of all cores, as in the table below.", bands)},
-                    {"largest", FormatCores(ends.largest)},
-                    {"last", ends.projected ? FormatCores(ends.last) : ""},
-                    {"measured", lost(*ends.measured)},
-                    {"projected", ends.projected ? lost(*ends.projected) : ""},
-                    {"rows", std::move(rows)}};
+  return {{"svg", RenderBands("Lost time by factor: " + heading,
+                              "Shares of the time of all cores, as in the table below.", bands)},
+          {"largest", FormatCores(ends.largest)},
+          {"last", ends.projected ? FormatCores(ends.last) : ""},
+          {"measured", lost(*ends.measured)},
+          {"projected", ends.projected ? lost(*ends.projected) : ""},
+          {"rows", std::move(rows)}};
 }
 
 // The curve of the efficiency that verdicts grade; null without any.
@@ -218,86 +220,81 @@ const FactorProjection* GradedCurve(const PhaseProjection& projection) {
   return global != nullptr && !global->curve.empty() ? global : Headline(projection);
 }
 
-// The tags of verdict.txt.mustache.
-struct VerdictText {
-  std::string level, name, reference;  // "75", of which efficiency, and the run that this compares with
-  std::string cores, interval;         // up to which it is kept
-  std::string smallest, largest, value, worst;
-  std::string reliable, ratio;  // up to so many cores; empty: not beyond the largest run
-  bool is_kept = false, is_at_least = false, is_uncertain = false, is_as_far_as_reliable = false, is_measured = false,
-       is_below = false, is_projected = false;
-  FARSCALE_TAGS(level, name, reference, cores, interval, smallest, largest, value, worst, reliable, ratio, is_kept,
-                is_at_least, is_uncertain, is_as_far_as_reliable, is_measured, is_below, is_projected)
-};
-
-// The count up to which the level is kept, in one of the ways that the text knows. `reliable`: the last whole count.
-void AddKept(const KeptEfficiency& kept, double reliable, VerdictText& text) {
+// The count up to which the level is kept, in one of the ways that verdict.txt.mustache knows. `reliable`: the last
+// whole count.
+Data KeptText(const KeptEfficiency& kept, double reliable) {
   const CountEstimate& count = kept.count;
   const bool is_open = count.value.kind == CountBound::Kind::kMoreThan;
   const bool has_interval = count.low && count.high && !(count.low == count.value && count.high == count.value);
-  text.cores = FormatCoreCount(count.value.cores);
-  text.is_below = count.value.kind == CountBound::Kind::kBelow;
-  if (text.is_below) return;
-  if (count.value.cores <= kept.largest || kept.reliability == Reliability::kReliable) {
-    text.is_kept = true;
-    text.is_at_least = is_open && count.value.cores > kept.largest;
-    text.is_measured = is_open && !text.is_at_least;
-    if (!is_open && has_interval) text.interval = FormatCountBounds(count, "–");
-  } else if (!is_open && has_interval && kept.reliability == Reliability::kUncertain) {
-    text.is_uncertain = true;
-    text.cores = FormatBound(*count.low) + " cores";
-    text.interval = FormatBound(*count.high);
-  } else {
-    text.is_kept = text.is_measured = reliable <= kept.largest;
-    text.is_as_far_as_reliable = !text.is_measured;
-    text.cores = FormatCoreCount(std::max(reliable, kept.largest));
-  }
+  const bool is_below = count.value.kind == CountBound::Kind::kBelow, is_beyond = count.value.cores > kept.largest;
+  const bool is_known = !is_below && (!is_beyond || kept.reliability == Reliability::kReliable);
+  const bool is_guess = !is_below && !is_known;
+  const bool is_uncertain = is_guess && !is_open && has_interval && kept.reliability == Reliability::kUncertain;
+  const bool is_cut = is_guess && !is_uncertain, is_cut_at_runs = is_cut && reliable <= kept.largest;
+  return {{"cores", is_uncertain ? FormatBound(*count.low) + " cores"
+                    : is_cut     ? FormatCoreCount(std::max(reliable, kept.largest))
+                                 : FormatCoreCount(count.value.cores)},
+          {"interval", is_uncertain                           ? FormatBound(*count.high)
+                       : is_known && !is_open && has_interval ? FormatCountBounds(count, "–")
+                                                              : ""},
+          {"isBelow", is_below},
+          {"isKept", is_known || is_cut_at_runs},
+          {"isAtLeast", is_known && is_open && is_beyond},
+          {"isMeasured", is_cut_at_runs || (is_known && is_open && !is_beyond)},
+          {"isUncertain", is_uncertain},
+          {"isAsFarAsReliable", is_cut && !is_cut_at_runs}};
 }
 
-// Nothing without an efficiency.
-std::optional<VerdictText> Verdict(const Results& results, const std::vector<FactorRow>& rows,
-                                   const PhaseProjection* projection, const Ends& ends) {
+// The tags of verdict.txt.mustache; false without an efficiency.
+Data Verdict(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+             const Ends& ends) {
   const std::optional<KeptEfficiency> kept = FindKeptEfficiency(rows, projection);
-  if (!kept) return std::nullopt;
-  VerdictText text;
-  text.level = fmt::format("{:g}", 100 * kept->level);
-  text.name = kept->factor == Factor::kGlobalEfficiency ? "efficiency" : NameInSentence(kept->factor);
-  if (KnowsTimesOnly(rows.back()) && results.table.reference) {
-    text.reference = FormatCoreCount(static_cast<double>(*results.table.reference));
-  }
-  text.smallest = FormatCoreCount(kept->smallest);
-  text.largest = FormatCores(kept->largest);
-  text.value = FormatFactor(kept->at_largest);
-  text.is_projected = projection != nullptr && projection->reliable_range.has_value();
-  const double reliable = text.is_projected ? ReliableUpTo(*projection, kept->factor) : 0;
-  if (text.is_projected && reliable > kept->largest) {
-    text.reliable = FormatCoreCount(WholeCores(reliable));
+  if (!kept) return false;
+  const bool is_projected = projection != nullptr && projection->reliable_range.has_value();
+  const double reliable = is_projected ? ReliableUpTo(*projection, kept->factor) : 0;
+  const bool has_reference = KnowsTimesOnly(rows.back()) && results.table.reference;
+  const std::optional<Factor> worst = ends.Last() != nullptr ? WorstFactor(*ends.Last()) : std::nullopt;
+  // The reference is the run that the efficiency compares with; `reliable` is empty where nothing is beyond the runs.
+  Data text = {{"level", fmt::format("{:g}", 100 * kept->level)},
+               {"name", kept->factor == Factor::kGlobalEfficiency ? "efficiency" : NameInSentence(kept->factor)},
+               {"reference", has_reference ? FormatCoreCount(static_cast<double>(*results.table.reference)) : ""},
+               {"smallest", FormatCoreCount(kept->smallest)},
+               {"largest", FormatCores(kept->largest)},
+               {"value", FormatFactor(kept->at_largest)},
+               {"worst", worst ? NameInSentence(*worst) : ""},
+               {"reliable", ""},
+               {"ratio", ""},
+               {"isProjected", is_projected}};
+  if (is_projected && reliable > kept->largest) {
     const double fitted = projection->fitted_cores.back();  // runs that are held back may be larger
-    text.ratio =
+    text["reliable"] = FormatCoreCount(WholeCores(reliable));
+    text["ratio"] =
         FormatRatio(reliable / fitted) + (fitted < kept->largest ? " the largest fitted run" : " the largest run");
   }
-  AddKept(*kept, WholeCores(reliable), text);
-  const std::optional<Factor> worst = ends.Last() != nullptr ? WorstFactor(*ends.Last()) : std::nullopt;
-  if (worst) text.worst = NameInSentence(*worst);
+  text.update(KeptText(*kept, WholeCores(reliable)));
   return text;
 }
 
 // Where the efficiency is kept, how far predictions are reliable, and what the largest loss would bring.
-std::vector<OverviewNumber> Numbers(const VerdictText& verdict, const Ends& ends) {
-  std::vector<OverviewNumber> numbers;
-  const std::string kept = verdict.is_below ? "nowhere" : verdict.cores;
-  const std::string how = verdict.is_below                ? verdict.value + " on " + verdict.largest
-                          : verdict.is_uncertain          ? "perhaps " + verdict.interval
-                          : verdict.is_at_least           ? "at least"
-                          : verdict.is_as_far_as_reliable ? "as far as is reliable"
-                          : verdict.is_measured           ? "as far as was run"
-                          : verdict.interval.empty()      ? "measured"
-                                                          : verdict.interval + " (80 %)";
-  numbers.push_back({verdict.level + " % efficiency kept to", kept, how});
-  if (verdict.reliable.empty()) {
-    numbers.push_back({"Measured to", verdict.largest + " cores", verdict.is_projected ? "not reliable beyond" : ""});
+Data Numbers(const Data& verdict, const Ends& ends) {
+  Data numbers = Data::array();
+  const auto add = [&](const std::string& label, const std::string& value, const std::string& detail) {
+    numbers.push_back({{"label", label}, {"value", value}, {"detail", detail}});
+  };
+  const auto text = [&](const char* tag) { return verdict[tag].get<std::string>(); };
+  const auto is = [&](const char* tag) { return verdict[tag] == true; };
+  add(text("level") + " % efficiency kept to", is("isBelow") ? "nowhere" : text("cores"),
+      is("isBelow")             ? text("value") + " on " + text("largest")
+      : is("isUncertain")       ? "perhaps " + text("interval")
+      : is("isAtLeast")         ? "at least"
+      : is("isAsFarAsReliable") ? "as far as is reliable"
+      : is("isMeasured")        ? "as far as was run"
+      : text("interval") == ""  ? "measured"
+                                : text("interval") + " (80 %)");
+  if (text("reliable").empty()) {
+    add("Measured to", text("largest") + " cores", is("isProjected") ? "not reliable beyond" : "");
   } else {
-    numbers.push_back({"Reliable to", verdict.reliable, verdict.ratio});
+    add("Reliable to", text("reliable"), text("ratio"));
   }
   const Split* last = ends.Last();
   const std::optional<Factor> worst = last != nullptr ? WorstFactor(*last) : std::nullopt;
@@ -308,8 +305,8 @@ std::vector<OverviewNumber> Numbers(const VerdictText& verdict, const Ends& ends
   const std::string faster = gain < 1     ? FormatPercent(gain) + " faster"
                              : gain <= 10 ? fmt::format("{:.1f} times as fast", 1 + gain)
                                           : "more than 10 times as fast";
-  numbers.push_back({"Largest potential gain", Name(*worst),
-                     fmt::format("{} if it were perfect, on {}", faster, FormatCoreCount(ends.CoresOfLast()))});
+  add("Largest potential gain", Name(*worst),
+      fmt::format("{} if it were perfect, on {}", faster, FormatCoreCount(ends.CoresOfLast())));
   return numbers;
 }
 
@@ -379,36 +376,42 @@ std::optional<double> CommonTarget(const std::vector<const Results*>& studies) {
 Overview OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
                                 const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
                                 std::optional<double> common) {
-  Overview overview;
   Ends ends = FindEnds(rows, projection);
   if (common) ends = EndsAt(ends, projection, *common);
-  if (const std::optional<VerdictText> verdict = Verdict(results, rows, projection, ends)) {
-    overview.verdict = Join(RenderSentences(texts, "verdict.txt", ToData(*verdict)), " ");
-    overview.numbers = Numbers(*verdict, ends);
+  Data tags = {{"verdict", ""},
+               {"sure", ""},
+               {"numbers", Data::array()},
+               {"figure", false},
+               {"narrow", ""},
+               {"small", ""},
+               {"lost", LostTime(ends, names.heading)},
+               {"nextRun", ""}};
+  tags["notes"] = Data::array();
+  if (const Data verdict = Verdict(results, rows, projection, ends); verdict != false) {
+    tags["verdict"] = Join(RenderSentences(texts, "verdict.txt", verdict), " ");
+    tags["numbers"] = Numbers(verdict, ends);
     const bool has_splits = !rows.empty() && KnowsSplits(results.splits, rows.front().Key());
-    if (has_splits && verdict->reliable.empty()) overview.numbers[1].detail = "";  // they go further
+    if (has_splits && verdict["reliable"] == "") tags["numbers"][1]["detail"] = "";  // they go further
   }
-  if (ends.Last() != nullptr) overview.limit = LargestShare(*ends.Last());
-  overview.lost = LostTime(ends, names.heading);
-  if (projection == nullptr || !projection->obstacle.empty()) return overview;
-  overview.notes = DescribeCertainty(*projection, texts);
-  std::vector<std::string> steps = NextStepsForTargets({*projection}, texts);
-  if (std::string run = SuggestNextRun(*projection, texts); !run.empty()) steps.insert(steps.begin(), std::move(run));
-  overview.next_run = Join(steps, " ");
-  if (!rows.empty()) overview.sure = BacktestInShort(results, rows.back().series, rows.back().phase, texts);
-  return overview;
+  if (projection != nullptr && projection->obstacle.empty()) {
+    tags["notes"] = DescribeCertainty(*projection, texts);
+    std::vector<std::string> steps = NextStepsForTargets({*projection}, texts);
+    if (std::string run = SuggestNextRun(*projection, texts); !run.empty()) steps.insert(steps.begin(), std::move(run));
+    tags["nextRun"] = Join(steps, " ");
+    if (!rows.empty()) tags["sure"] = BacktestInShort(results, rows.back().series, rows.back().phase, texts);
+  }
+  return {std::move(tags), ends.Last() != nullptr ? LargestShare(*ends.Last()) : std::nullopt};
 }
 
-Overview OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows,
-                             const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
-                             ReportModel& model, std::optional<double> common) {
-  Overview overview = OverviewWithoutFigures(results, rows, projection, names, texts, common);
-  if (projection == nullptr || !projection->obstacle.empty()) return overview;
+Data OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+                         const PhaseNames& names, const ReportParts& parts) {
+  Data tags = OverviewWithoutFigures(results, rows, projection, names, parts.texts, parts.common).first;
+  if (projection == nullptr || !projection->obstacle.empty()) return tags;
   const Chart chart = OverviewChart(results, *projection, names.heading);
-  overview.figure = AddChart(chart, names.anchor + "-projection.svg", model);
-  if (results.table.Keys().size() <= kMostNarrowCharts) overview.narrow = RenderSvg(NarrowChart(chart), false);
-  overview.small = RenderSvg(SmallMultiple(*projection, names.heading), false);
-  return overview;
+  tags["figure"] = AddChart(chart, names.anchor + "-projection.svg", parts.model);
+  if (results.table.Keys().size() <= kMostNarrowCharts) tags["narrow"] = RenderSvg(NarrowChart(chart), false);
+  tags["small"] = RenderSvg(SmallMultiple(*projection, names.heading), false);
+  return tags;
 }
 
 }  // namespace farscale

@@ -24,9 +24,14 @@ FactorTable Table() {
   return table;
 }
 
-Overview OverviewOfTable(const FactorTable& table, const PhaseProjection* projection) {
+ReportData OverviewOfTable(const FactorTable& table, const PhaseProjection* projection) {
   ReportModel model;
-  return OverviewWithFigures({}, table.Rows("", {}), projection, {"All runs", "all-runs"}, test::OwnTexts(), model);
+  std::set<Factor> used;
+  std::set<std::string> anchors;
+  ReportData choices;
+  const Partials texts = test::OwnTexts();
+  return OverviewWithFigures({}, table.Rows("", {}), projection, {"All runs", "all-runs"},
+                             {texts, model, used, anchors, choices, {}});
 }
 
 // A factor that is the same everywhere, known to ± 0.01.
@@ -52,22 +57,22 @@ PhaseProjection Reliable(double cores) {
 
 // Of the 28 % that are lost, ln 0.8 / (ln 0.8 + ln 0.9) = 0.679 are of load balance.
 TEST(Overview, WithoutAProjectionItIsAboutTheLargestRun) {
-  const Overview overview = OverviewOfTable(Table(), nullptr);
-  EXPECT_EQ(overview.verdict, "Keeps 75 % parallel efficiency up to 16 cores; load balance costs most.");
-  ASSERT_EQ(overview.numbers.size(), 3u);
-  EXPECT_EQ(overview.numbers[0].value, "16 cores");
-  EXPECT_EQ(overview.numbers[1].value, "32 cores");
-  EXPECT_EQ(overview.numbers[2].detail, "25.0 % faster if it were perfect, on 32 cores");
-  ASSERT_TRUE(overview.lost);
-  EXPECT_EQ((*overview.lost)["measured"], "28.0 %");
-  EXPECT_EQ((*overview.lost)["last"], "");
-  ASSERT_EQ((*overview.lost)["rows"].size(), 3u);
-  EXPECT_EQ((*overview.lost)["rows"][0]["measured"], "19.0 %");
-  EXPECT_TRUE((*overview.lost)["rows"][0]["isWorst"].get<bool>());
-  EXPECT_EQ((*overview.lost)["rows"][0]["affects"], "parallelEfficiency");
-  EXPECT_EQ((*overview.lost)["rows"][1]["measured"], "9.0 %");
-  EXPECT_EQ((*overview.lost)["rows"][2]["measured"], "0.0 %");
-  EXPECT_FALSE(overview.figure);
+  const ReportData overview = OverviewOfTable(Table(), nullptr);
+  EXPECT_EQ(overview["verdict"], "Keeps 75 % parallel efficiency up to 16 cores; load balance costs most.");
+  ASSERT_EQ(overview["numbers"].size(), 3u);
+  EXPECT_EQ(overview["numbers"][0]["value"], "16 cores");
+  EXPECT_EQ(overview["numbers"][1]["value"], "32 cores");
+  EXPECT_EQ(overview["numbers"][2]["detail"], "25.0 % faster if it were perfect, on 32 cores");
+  ASSERT_TRUE(overview["lost"].is_object());
+  EXPECT_EQ(overview["lost"]["measured"], "28.0 %");
+  EXPECT_EQ(overview["lost"]["last"], "");
+  ASSERT_EQ(overview["lost"]["rows"].size(), 3u);
+  EXPECT_EQ(overview["lost"]["rows"][0]["measured"], "19.0 %");
+  EXPECT_TRUE(overview["lost"]["rows"][0]["isWorst"].get<bool>());
+  EXPECT_EQ(overview["lost"]["rows"][0]["affects"], "parallelEfficiency");
+  EXPECT_EQ(overview["lost"]["rows"][1]["measured"], "9.0 %");
+  EXPECT_EQ(overview["lost"]["rows"][2]["measured"], "0.0 %");
+  EXPECT_EQ(overview["figure"], false);
 }
 
 TEST(Overview, OfTimesAloneNobodyKnowsWhatCosts) {
@@ -76,26 +81,25 @@ TEST(Overview, OfTimesAloneNobodyKnowsWhatCosts) {
   CompleteTable(table);
   Results results;
   results.table = table;
-  ReportModel model;
-  const Overview overview =
-      OverviewWithFigures(results, table.Rows("", {}), nullptr, {"All runs", "all-runs"}, test::OwnTexts(), model);
-  EXPECT_EQ(overview.verdict, "Keeps 75 % efficiency of the run on 1 core up to 4 cores.");  // 0.83, then 0.52
-  EXPECT_EQ(overview.numbers.size(), 2u);
-  EXPECT_FALSE(overview.limit);
+  const auto [overview, limit] =
+      OverviewWithoutFigures(results, table.Rows("", {}), nullptr, {"All runs", "all-runs"}, test::OwnTexts());
+  EXPECT_EQ(overview["verdict"], "Keeps 75 % efficiency of the run on 1 core up to 4 cores.");  // 0.83, then 0.52
+  EXPECT_EQ(overview["numbers"].size(), 2u);
+  EXPECT_FALSE(limit);
 }
 
 TEST(Overview, OneCoreIsOne) {
   FactorTable table = ReadFactorCsv("cores,parallelEfficiency\n1,1\n2,0.5\n4,0.3\n", "t.csv");
   CompleteTable(table);
-  EXPECT_EQ(OverviewOfTable(table, nullptr).verdict, "Keeps 75 % parallel efficiency up to 1 core.");
+  EXPECT_EQ(OverviewOfTable(table, nullptr)["verdict"], "Keeps 75 % parallel efficiency up to 1 core.");
 }
 
 // At the end of the reliable range 0.75 · 0.8 = 0.6: of 40 %, ln 0.75 / ln 0.6 = 0.563 are of load balance.
 TEST(Overview, TheReliableRangeIsRelativeToTheFittedRuns) {
   PhaseProjection projection = Reliable(128);
-  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[1].detail, "4.0× the largest run");
+  EXPECT_EQ(OverviewOfTable(Table(), &projection)["numbers"][1]["detail"], "4.0× the largest run");
   projection.fitted_cores = {8, 16};  // the run on 32 cores is held back
-  EXPECT_EQ(OverviewOfTable(Table(), &projection).numbers[1].detail, "8.0× the largest fitted run");
+  EXPECT_EQ(OverviewOfTable(Table(), &projection)["numbers"][1]["detail"], "8.0× the largest fitted run");
 }
 
 // Two phases, reliable up to 128 and 256 cores: both are compared on 128, the largest target that most can be.
@@ -113,28 +117,28 @@ TEST(Overview, PhasesAreComparedAtOneTarget) {
   }
   EXPECT_EQ(CommonTarget({&results}), 128.0);
   const PhaseKey key{"", {"b"}};
-  ReportModel model;
-  const Overview overview = OverviewWithFigures(results, results.table.Rows(key), &results.projections[1], {"b", "b"},
-                                                test::OwnTexts(), model, CommonTarget({&results}));
-  EXPECT_EQ((*overview.lost)["last"], "128");
-  EXPECT_THAT(overview.verdict, HasSubstr("reliable up to 256 cores"));
+  const ReportData overview = OverviewWithoutFigures(results, results.table.Rows(key), &results.projections[1],
+                                                     {"b", "b"}, test::OwnTexts(), CommonTarget({&results}))
+                                  .first;
+  EXPECT_EQ(overview["lost"]["last"], "128");
+  EXPECT_THAT(overview["verdict"].get<std::string>(), HasSubstr("reliable up to 256 cores"));
   results.projections.pop_back();
   EXPECT_EQ(CommonTarget({&results}), std::nullopt);  // one phase alone
 }
 
 TEST(Overview, LossesAreThoseAtTheEndOfTheReliableRange) {
   const PhaseProjection phase = Reliable(256);
-  const Overview overview = OverviewOfTable(Table(), &phase);
-  EXPECT_EQ(overview.verdict,
+  const ReportData overview = OverviewOfTable(Table(), &phase);
+  EXPECT_EQ(overview["verdict"],
             "Keeps 75 % parallel efficiency up to 16 cores (below 8–16); load balance costs most. Predictions are "
             "reliable up to 256 cores (8.0× the largest run).");
-  EXPECT_EQ(overview.numbers[1].detail, "8.0× the largest run");
-  EXPECT_EQ((*overview.lost)["last"], "256");
-  EXPECT_EQ((*overview.lost)["projected"], "40.0 %");
-  EXPECT_EQ((*overview.lost)["rows"][0]["projected"], "22.5 %");
-  EXPECT_EQ((*overview.lost)["rows"][1]["projected"], "17.5 %");
-  EXPECT_EQ(overview.numbers[2].detail, "33.3 % faster if it were perfect, on 256 cores");
-  EXPECT_THAT(overview.figure.value()["svg"].get<std::string>(), HasSubstr(">Load balance</text>"));
+  EXPECT_EQ(overview["numbers"][1]["detail"], "8.0× the largest run");
+  EXPECT_EQ(overview["lost"]["last"], "256");
+  EXPECT_EQ(overview["lost"]["projected"], "40.0 %");
+  EXPECT_EQ(overview["lost"]["rows"][0]["projected"], "22.5 %");
+  EXPECT_EQ(overview["lost"]["rows"][1]["projected"], "17.5 %");
+  EXPECT_EQ(overview["numbers"][2]["detail"], "33.3 % faster if it were perfect, on 256 cores");
+  EXPECT_THAT(overview["figure"]["svg"].get<std::string>(), HasSubstr(">Load balance</text>"));
 }
 
 PhaseProjection WithTargets(const std::vector<double>& targets) {

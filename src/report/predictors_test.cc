@@ -53,7 +53,7 @@ PhaseProjection WithoutGrowth() {
 }
 
 std::vector<std::string> SentencesOf(const PhaseProjection& phase) {
-  return RenderSentences(test::OwnTexts(), "predictors.txt", {{"predictors", ToData(PredictorText(phase))}});
+  return RenderSentences(test::OwnTexts(), "predictors.txt", {{"predictors", PredictorText(phase)}});
 }
 
 // 130 cores are the target nearest to the run that was grown.
@@ -122,7 +122,7 @@ TEST(Predictors, InCharts) {
 
 // Beyond 200 cores predictions are uncertain: the interval alone.
 TEST(Predictors, Table) {
-  const ReportData table = TabulatePredictors(PhaseOfTwoPredictors()).value();
+  const ReportData table = TabulatePredictors(PhaseOfTwoPredictors());
   EXPECT_EQ(table["lastGrown"], "128");
   ASSERT_EQ(table["rows"].size(), 3u);
   EXPECT_EQ(table["rows"][0]["text"], "0.800");

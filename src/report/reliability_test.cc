@@ -117,14 +117,14 @@ TEST(Reliability, DominanceEndsWithTheReliableRange) {
 TEST(Reliability, BeyondTheRangeTheIntervalStandsAlone) {
   const PhaseProjection phase = Phase();
   const std::vector<ProjectedValue>& targets = phase.factors[0].targets;
-  const ProjectedCell within = FormatCell(phase, Factor::kParallelEfficiency, targets[0], true);
-  EXPECT_EQ(within.text, "0.700");
-  EXPECT_EQ(within.interval, "0.620 – 0.780");
-  EXPECT_EQ(within.color, PopColor(0.7));
-  const ProjectedCell beyond = FormatCell(phase, Factor::kParallelEfficiency, targets[1], true);
-  EXPECT_EQ(beyond.text, "0.300 – 0.700");
-  EXPECT_EQ(beyond.interval, "");
-  EXPECT_EQ(beyond.color, kUncertainColor);
+  const ReportData within = FormatCell(phase, Factor::kParallelEfficiency, targets[0], true);
+  EXPECT_EQ(within["text"], "0.700");
+  EXPECT_EQ(within["interval"], "0.620 – 0.780");
+  EXPECT_EQ(within["color"], PopColor(0.7));
+  const ReportData beyond = FormatCell(phase, Factor::kParallelEfficiency, targets[1], true);
+  EXPECT_EQ(beyond["text"], "0.300 – 0.700");
+  EXPECT_EQ(beyond["interval"], "");
+  EXPECT_EQ(beyond["color"], kUncertainColor);
 }
 
 // 0.5 to 1.1: more than twice the value of 0.5 at 256 cores, log2(1.1 / 0.5) = 1.138 doublings. At 100 cores the low
@@ -147,10 +147,10 @@ TEST(Reliability, UnknownIsSaidOnceAndWithoutNumbers) {
   EXPECT_THAT(FormatProjections({phase}, {}, test::OwnTexts()),
               HasSubstr("256      8.0×              unknown              –             –\n"));
   EXPECT_THAT(SummarizePhase({}, &phase, test::OwnTexts()), Contains("256 cores (8.0×): parallel efficiency unknown."));
-  const ProjectedCell cell = FormatCell(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true);
-  EXPECT_EQ(cell.text, "–");
-  EXPECT_EQ(cell.interval, "");
-  EXPECT_EQ(cell.tone, kUncertainTone);
+  const ReportData cell = FormatCell(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true);
+  EXPECT_EQ(cell["text"], "–");
+  EXPECT_EQ(cell["interval"], "");
+  EXPECT_EQ(cell["tone"], kUncertainTone);
 }
 
 // Of one factor alone, cells say so.
@@ -158,8 +158,8 @@ TEST(Reliability, CellsOfFactorsThatAreUnknown) {
   PhaseProjection phase = Phase();
   phase.factors[1].curve.back().interval80 = IntervalBounds{0.1, 0.7};
   phase.factors[1].targets.back().interval80 = IntervalBounds{0.1, 0.7};
-  EXPECT_EQ(FormatCell(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true).text, "unknown");
-  EXPECT_EQ(FormatCell(phase, Factor::kParallelEfficiency, phase.factors[0].targets[1], true).text, "0.300 – 0.700");
+  EXPECT_EQ(FormatCell(phase, Factor::kLoadBalance, phase.factors[1].targets[1], true)["text"], "unknown");
+  EXPECT_EQ(FormatCell(phase, Factor::kParallelEfficiency, phase.factors[0].targets[1], true)["text"], "0.300 – 0.700");
 }
 
 TEST(Reliability, TerminalTables) {

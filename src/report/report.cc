@@ -26,20 +26,21 @@ Data ResultTables(Data tables, const std::string& sentence = "") {
 }
 
 // Without a factor, a row that is not in the tree.
-Data MeasuredRow(const std::string& name, const std::vector<FactorCell>& cells) {
-  return {{"name", name}, {"factor", ""}, {"formula", ""}, {"depth", "0"}, {"isPlain", true}, {"cells", ToData(cells)}};
+Data MeasuredRow(const std::string& name, Data cells) {
+  return {{"name", name}, {"factor", ""},    {"formula", ""},
+          {"depth", "0"}, {"isPlain", true}, {"cells", std::move(cells)}};
 }
 
 Data MeasuredRow(const FactorType& type, const std::vector<FactorRow>& runs) {
   const FactorTree tree = TreeOf(runs);
-  std::vector<FactorCell> cells;
+  Data cells = Data::array();
   for (const FactorRow& run : runs) {
     const std::optional<double>& value = run.values[type.factor];
-    cells.push_back(
-        ColoredCell(value ? FormatValue(type.factor, *value) : "–", type.IsEfficiency() ? value : std::nullopt));
-    if (value) cells.back().error = FormatError(type.factor, *value, run.standard_errors[type.factor]);
+    cells.push_back(ColoredCell(value ? FormatValue(type.factor, *value) : "–",
+                                type.IsEfficiency() ? value : std::nullopt,
+                                value ? FormatError(type.factor, *value, run.standard_errors[type.factor]) : ""));
   }
-  Data row = MeasuredRow(std::string(type.name), cells);
+  Data row = MeasuredRow(std::string(type.name), std::move(cells));
   row["factor"] = type.id;
   row["formula"] = FormulaOf(type.factor, tree);
   row["depth"] = std::to_string(DepthOf(type.factor, tree));
@@ -54,17 +55,17 @@ Data MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Factor>& used)
     used.insert(type.factor);
     rows.push_back(MeasuredRow(type, runs));
   }
-  std::vector<FactorCell> times, iterations, spans;
+  Data times = Data::array(), iterations = Data::array(), spans = Data::array();
   for (const FactorRow& run : runs) {
-    times.push_back({.text = run.runtime ? FormatSeconds(*run.runtime) : "–"});
-    if (run.runtime) times.back().error = FormatSecondsError(*run.runtime, run.runtime_error);
-    iterations.push_back({.text = fmt::format("{:g}", run.iterations)});
-    spans.push_back({.text = run.span ? ToString(*run.span) : "–"});
+    times.push_back(ColoredCell(run.runtime ? FormatSeconds(*run.runtime) : "–", {},
+                                run.runtime ? FormatSecondsError(*run.runtime, run.runtime_error) : ""));
+    iterations.push_back(ColoredCell(fmt::format("{:g}", run.iterations), {}));
+    spans.push_back(ColoredCell(run.span ? ToString(*run.span) : "–", {}));
   }
-  rows.push_back(MeasuredRow("Run time of the phase", times));
-  rows.push_back(MeasuredRow("Iterations", iterations));
+  rows.push_back(MeasuredRow("Run time of the phase", std::move(times)));
+  rows.push_back(MeasuredRow("Iterations", std::move(iterations)));
   if (std::ranges::any_of(runs, [](const FactorRow& run) { return run.span.has_value(); })) {
-    rows.push_back(MeasuredRow("Span", spans));
+    rows.push_back(MeasuredRow("Span", std::move(spans)));
   }
   bool has_errors = false;
   for (const Data& row : rows) {
@@ -84,7 +85,7 @@ Data Targets(const PhaseProjection& phase, const std::vector<const FactorProject
   const std::size_t count = columns.empty() ? 0 : columns.front()->targets.size();
   for (std::size_t i = 0; i < count; ++i) {
     const ProjectedValue& first = columns.front()->targets[i];
-    std::vector<ProjectedCell> cells;
+    Data cells = Data::array();
     for (const FactorProjection* column : columns) {
       cells.push_back(FormatCell(phase, column->factor, column->targets[i], column->factor != Factor::kSpeedup));
     }
@@ -99,7 +100,7 @@ Data Targets(const PhaseProjection& phase, const std::vector<const FactorProject
                     {"ratio", FormatRatio(first.ratio)},
                     {"dominant", largest},
                     {"reliability", ReliabilityLabel(ReliabilityOf(phase, first.cores))},
-                    {"cells", ToData(cells)}});
+                    {"cells", std::move(cells)}});
   }
   return rows;
 }
@@ -139,8 +140,8 @@ Data ProjectionSection(const Results& results, const PhaseProjection& phase, con
   const bool is_grown = std::ranges::any_of(charted, [](const auto* factor) { return !factor->predictors.empty(); });
   Data chart_columns = Data::array(), columns = Data::array();
   for (const FactorProjection* factor : charted) chart_columns.push_back(FactorColumn(*factor));
-  SampledValues sampled = SampleValues(SampledMachines(results, phase), names.anchor);
-  if (sampled.table) parts.choices.push_back(std::move(sampled.choices));
+  auto [sampled, choices] = SampleValues(SampledMachines(results, phase), names.anchor);
+  if (sampled != false) parts.choices.push_back(std::move(choices));
   std::vector<const FactorProjection*> shown;
   std::vector<std::string> weights;
   for (const FactorProjection& projection : phase.factors) {
@@ -158,10 +159,10 @@ Data ProjectionSection(const Results& results, const PhaseProjection& phase, con
           {"isGrown", is_grown},
           {"chartColumns", std::move(chart_columns)},
           {"chartRows", RowsBehindChart(phase, charted)},
-          {"sampled", ToData(sampled.table)},
+          {"sampled", std::move(sampled)},
           {"columns", std::move(columns)},
           {"targets", Targets(phase, shown)},
-          {"predictors", ToData(TabulatePredictors(phase))},
+          {"predictors", TabulatePredictors(phase)},
           {"dominance", DominanceRows(phase)}};
 }
 
@@ -272,14 +273,13 @@ Data PhaseSection(const Results& results, const PhaseProjection* projection, con
                   {"anchor", names.anchor},
                   {"description", record != results.phases.end() ? record->description : ""},
                   {"share", ShareOfRun(results, rows, phase)},
-                  {"overview", ToData(OverviewWithFigures(results, rows, projection, names, parts.texts, parts.model,
-                                                          parts.common))},
+                  {"overview", OverviewWithFigures(results, rows, projection, names, parts)},
                   {"isFolded", !parts.choices.empty()},
                   {"measured", MeasuredFactors(rows, parts.used)},
                   {"superlinear", WhySuperlinear(rows, projection)}};
-  const std::optional<Data> splits = Splits(results, {series, phase}, names, parts.texts, parts.model);
-  section["obstacle"] = splits && (*splits)["isKnown"] ? "" : obstacle;  // splits stand in place of a projection
-  section["splits"] = ToData(splits);
+  section["splits"] = Splits(results, {series, phase}, names, parts.texts, parts.model);
+  const bool has_splits = section["splits"] != false && section["splits"]["isKnown"];
+  section["obstacle"] = has_splits ? "" : obstacle;  // splits stand in place of a projection
   section["projection"] = is_projected ? ProjectionSection(results, *projection, names, parts) : Data(false);
   section.update({{"outlook", false}, {"gains", false}, {"nextRuns", false}});
   if (is_projected) {
@@ -287,10 +287,10 @@ Data PhaseSection(const Results& results, const PhaseProjection* projection, con
     section["gains"] = ResultTables(TabulateGains(*projection));
     section["nextRuns"] = ResultTables(TabulateNextRuns(*projection));
   }
-  section["comparison"] = ToData(ComparePhase(results, series, phase, names, parts.texts, parts.model));
-  section["backtest"] = ToData(BacktestSection(results, series, phase, parts.texts));
-  section["losses"] = ToData(LossesInReport(results, series, phase, names.heading, parts.texts));
-  section["iterations"] = ToData(Iterations(results, phase, names, parts.model));
+  section["comparison"] = ComparePhase(results, series, phase, names, parts.texts, parts.model);
+  section["backtest"] = BacktestSection(results, series, phase, parts.texts);
+  section["losses"] = LossesInReport(results, series, phase, names.heading, parts.texts);
+  section["iterations"] = Iterations(results, phase, names, parts.model);
   section["fits"] = Fits(projection, names.anchor, parts.used, parts.model);
   section["hasFits"] = !section["fits"].empty();
   return section;

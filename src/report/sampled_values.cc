@@ -87,58 +87,51 @@ class Codes {
   std::map<std::string, std::size_t> numbers_;
 };
 
-// One factor on one machine, before it is known how many digits codes have.
-struct FactorChoices {
-  std::string id, model, tones;
-  std::vector<std::size_t> values, measured;
-};
-
-FactorChoices Choices(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
-                      Codes& codes) {
+// One factor on one machine, with lists of codes: it is not known yet how many digits these have.
+Data Choices(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
+             Codes& codes) {
   const double reliable = ReliableUpTo(phase, factor.factor), uncertain = UncertainUpTo(phase, factor.factor);
-  FactorChoices choices{
-      std::string(Describe(factor.factor).id), factor.is_product ? "product" : WeighedModel(factor), "", {}, {}};
+  std::string tones;
+  std::vector<std::size_t> values, measured;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::optional<ProjectedValue> value = ReadCurve(factor, counts[i]);
     const bool is_reliable = value && counts[i] <= reliable;
-    choices.values.push_back(codes(is_reliable ? FormatValue(factor.factor, value->value) : "-"));
+    values.push_back(codes(is_reliable ? FormatValue(factor.factor, value->value) : "-"));
     const bool is_known = value && value->interval80 && (is_reliable || counts[i] <= uncertain);
-    choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
-    choices.values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
-    if (!value) choices.tones += kNoTone;
-    if (value) choices.tones += is_reliable ? FactorTone(factor.factor, value->value) : kUncertainTone;
+    values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
+    values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
+    if (!value) tones += kNoTone;
+    if (value) tones += is_reliable ? FactorTone(factor.factor, value->value) : kUncertainTone;
     const std::string runs = MeasuredAt(factor, counts[i]);
     if (runs.empty()) continue;
-    choices.measured.push_back(i);
-    choices.measured.push_back(codes(runs));
+    measured.push_back(i);
+    measured.push_back(codes(runs));
   }
-  return choices;
+  return {{"model", factor.is_product ? "product" : WeighedModel(factor)},
+          {"values", values},
+          {"tones", tones},
+          {"measured", measured}};
 }
 
 // The factors on every machine, and the texts that they share: `sides`, `texts`, `width`.
 Data Choices(const std::vector<SampledMachine>& machines, const std::vector<double>& counts) {
   Codes codes;
-  std::vector<std::vector<FactorChoices>> all;
+  Data sides = Data::array();
   for (const auto& [name, projection] : machines) {
-    all.emplace_back();
-    if (projection == nullptr) continue;
-    for (const FactorProjection& factor : projection->factors) {
-      if (!factor.curve.empty() && IsShown(factor)) all.back().push_back(Choices(*projection, factor, counts, codes));
-    }
-  }
-  const std::size_t width = codes.Width();
-  Data data = {{"texts", codes.Texts()}, {"width", width}, {"sides", Data::array()}};
-  for (std::size_t i = 0; i < machines.size(); ++i) {
     Data factors = Data::object();
-    for (const FactorChoices& choices : all[i]) {
-      factors[choices.id] = {{"model", choices.model},
-                             {"values", Codes::Joined(choices.values, width)},
-                             {"tones", choices.tones},
-                             {"measured", Codes::Joined(choices.measured, width)}};
+    for (const FactorProjection& factor :
+         projection != nullptr ? projection->factors : std::vector<FactorProjection>()) {
+      if (factor.curve.empty() || !IsShown(factor)) continue;
+      factors[std::string(Describe(factor.factor).id)] = Choices(*projection, factor, counts, codes);
     }
-    data["sides"].push_back({{"name", machines[i].first}, {"factors", factors}});
+    sides.push_back({{"name", name}, {"factors", std::move(factors)}});
   }
-  return data;
+  for (Data& side : sides) {
+    for (Data& factor : side["factors"]) {
+      for (const char* list : {"values", "measured"}) factor[list] = Codes::Joined(factor[list], codes.Width());
+    }
+  }
+  return {{"texts", codes.Texts()}, {"width", codes.Width()}, {"sides", std::move(sides)}};
 }
 
 // The last count at which every efficiency that matters most is reliable, but none before the largest run.
@@ -186,10 +179,10 @@ std::array<std::string, 3> SampleNotes(const PhaseProjection& projection) {
 
 }  // namespace
 
-SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor) {
+std::pair<Data, Data> SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor) {
   const PhaseProjection& projection = *machines.front().second;
   const FactorProjection* curve = AnyCurve(projection);
-  if (curve == nullptr) return {};
+  if (curve == nullptr) return {false, {}};
   const std::vector<double> counts = ChooseCounts(projection, *curve);
   const std::size_t index = FirstIndex(projection, counts);
   const double largest = projection.fitted_cores.empty() ? counts.back() : projection.fitted_cores.back();

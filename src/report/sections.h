@@ -23,9 +23,11 @@
 
 namespace farscale {
 
-// The tags `backtest` of a phase in docs/templates.md; nothing where nothing was predicted.
-std::optional<ReportData> BacktestSection(const Results& results, const std::string& series, const PhaseId& phase,
-                                          const Partials& texts);
+// Sections are false where there is nothing to show.
+
+// The tags `backtest` of a phase in docs/templates.md.
+ReportData BacktestSection(const Results& results, const std::string& series, const PhaseId& phase,
+                           const Partials& texts);
 
 // Its sentences, as backtest.txt.mustache of `texts` words them.
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
@@ -47,9 +49,9 @@ std::string FormatErrorsByPhase(const std::vector<BacktestRow>& rows, Factor fac
 // Two ways to predict side by side.
 std::string FormatComparison(const BacktestComparison& comparison, std::size_t width = kAnyWidth);
 
-// The tags `comparison` of a phase in docs/templates.md; nothing without variants.
-std::optional<ReportData> ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
-                                       const PhaseNames& names, const Partials& texts, ReportModel& model);
+// The tags `comparison` of a phase in docs/templates.md, of results with variants.
+ReportData ComparePhase(const Results& results, const std::string& series, const PhaseId& phase,
+                        const PhaseNames& names, const Partials& texts, ReportModel& model);
 
 // One sentence a variant, as comparison.txt.mustache of `texts` words it: how much of the loss noise explains, or what
 // another machine gains.
@@ -74,15 +76,15 @@ std::string GrownAt(const PhaseProjection& phase, const FactorProjection& projec
 bool DrawPredictors(const PhaseProjection& phase, const std::vector<const FactorProjection*>& factors, Chart& chart);
 
 // The tags of predictors.txt.mustache: the efficiency to talk about at the last target that was replayed.
-std::optional<ReportData> PredictorText(const PhaseProjection& phase);
+ReportData PredictorText(const PhaseProjection& phase);
 
 // The same at all targets beyond the runs: the tags `predictors` of a projection in docs/templates.md.
-std::optional<ReportData> TabulatePredictors(const PhaseProjection& phase);
+ReportData TabulatePredictors(const PhaseProjection& phase);
 
-// The tags `splits` of a phase in docs/templates.md; nothing for a phase without splits. Where a split is uncertain,
-// time and efficiency are intervals alone; where it is unknown, all but the cores are dashes.
-std::optional<ReportData> Splits(const Results& results, const PhaseKey& key, const PhaseNames& names,
-                                 const Partials& texts, ReportModel& model);
+// The tags `splits` of a phase in docs/templates.md. Where a split is uncertain, time and efficiency are intervals
+// alone; where it is unknown, all but the cores are dashes.
+ReportData Splits(const Results& results, const PhaseKey& key, const PhaseNames& names, const Partials& texts,
+                  ReportModel& model);
 
 // The best splits of all phases, as best_splits.txt.mustache words them; empty where no runs vary both numbers.
 std::string FormatBestSplits(const Results& results, const Partials& texts, const TerminalStyle& style);
@@ -101,22 +103,16 @@ inline constexpr std::size_t kMostCounts = 28, kFewestOthers = 10;
 // The name of a machine and a phase on it; null: there is no projection.
 using SampledMachine = std::pair<std::string, const PhaseProjection*>;
 
-struct SampledValues {
-  // The tags `sampled` of a projection in docs/templates.md, at the last count that is reliable; the script fills in
-  // the values of others. Nothing without curves.
-  std::optional<ReportData> table;
-  // For the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the largest run),
-  // `place` of the first one shown, `lastReliable` and `lastUncertain` (places), what to say where it is `reliable`,
-  // `uncertain` or `unknown`, and by side and factor `model` (its name), `values` (text, lower and upper bound of every
-  // count, "-" for the text of what is uncertain, and for all three of what is unknown), `measured` (place and text of
-  // every measured count) and `tones` (a letter for every count). Places and texts are codes, numbers in base 36 of
-  // `width` digits: n below 1000 is the text 0.n of three decimals, n from 1000 on stands for the text with number n -
-  // 1000 in `texts`. Reports may have 20 phases on three machines, and these are most of their numbers.
-  ReportData choices;
-};
-
-// `machines` begin with that of the runs, on which there is a projection.
-SampledValues SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor);
+// `machines` begin with that of the runs, on which there is a projection. The tags `sampled` of a projection in
+// docs/templates.md, at the last count that is reliable, of which the script fills in the values of others; false
+// without curves. And for the script: `anchor`, `numbers`, `counts` and `ratios` (as they are, as printed, and to the
+// largest run), `place` of the first one shown, `lastReliable` and `lastUncertain` (places), what to say where it is
+// `reliable`, `uncertain` or `unknown`, and by side and factor `model` (its name), `values` (text, lower and upper
+// bound of every count, "-" for the text of what is uncertain, and for all three of what is unknown), `measured` (place
+// and text of every measured count) and `tones` (a letter for every count). Places and texts are codes, numbers in base
+// 36 of `width` digits: n below 1000 is the text 0.n of three decimals, n from 1000 on stands for the text with number
+// n - 1000 in `texts`. Reports may have 20 phases on three machines, and these are most of their numbers.
+std::pair<ReportData, ReportData> SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor);
 
 // The table behind a chart, the tags `chartRows`: a row for every measured or grown count and every target, a cell for
 // every factor. What is uncertain has the interval as its text, what is unknown says so.
@@ -138,9 +134,8 @@ inline constexpr std::size_t kMostTimelines = 12;
 // many measured runs could be shown, of which `shown` are: repeats are left out first, then core counts between others.
 ReportData Timelines(const Results& results, ReportModel& model, std::size_t& all, std::size_t& shown);
 
-// The iterations of one phase, the tags of `iterations`; nothing unless a run has at least three.
-std::optional<ReportData> Iterations(const Results& results, const PhaseId& phase, const PhaseNames& names,
-                                     ReportModel& model);
+// The iterations of one phase, the tags of `iterations`, where a run has at least three.
+ReportData Iterations(const Results& results, const PhaseId& phase, const PhaseNames& names, ReportModel& model);
 
 // There is something to draw.
 bool HasTimeline(const RunRecord& run);
@@ -192,23 +187,9 @@ std::string FormatCoreHours(double hours);
 
 // The first screen of a phase: how it scales, what is to blame, and how sure that is.
 
-struct OverviewNumber {
-  FARSCALE_TEXTS(label, value, detail)
-};
-
-struct Overview {
-  std::string verdict, sure;
-  std::vector<OverviewNumber> numbers;
-  std::optional<ReportData> figure;  // nothing without a projection
-  std::string narrow, small;         // the same for a narrow screen and as a small multiple, in an HTML page
-  std::optional<ReportData> lost;    // tags `lost`: what each factor takes of the time of all cores
-  std::vector<std::string> notes;
-  std::string next_run;
-  // The factor that costs most at the end of the reliable range, or else in the largest run, and its share of the time
-  // of all cores; nothing where no loss is known.
-  std::optional<std::pair<Factor, double>> limit;
-  FARSCALE_TAGS(verdict, sure, numbers, figure, narrow, small, lost, notes, next_run)
-};
+// Its tags in docs/templates.md. And the factor that costs most at the end of the reliable range, or else in the
+// largest run, with its share of the time of all cores; nothing where no loss is known.
+using Overview = std::pair<ReportData, std::optional<std::pair<Factor, double>>>;
 
 // The largest target at which most phases of these studies are reliable, to compare their losses at; nothing for one
 // phase, and where there is none.
@@ -220,10 +201,9 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
                                 const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
                                 std::optional<double> common = {});
 
-// The same with its charts.
-Overview OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows,
-                             const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
-                             ReportModel& model, std::optional<double> common = {});
+// The tags with charts.
+ReportData OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows,
+                               const PhaseProjection* projection, const PhaseNames& names, const ReportParts& parts);
 
 // The efficiency to talk about alone, without labels.
 Chart SmallMultiple(const PhaseProjection& projection, const std::string& heading);

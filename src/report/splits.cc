@@ -274,10 +274,10 @@ std::string SplitTable(const ThreadSplits& phase, std::size_t width) {
 
 }  // namespace
 
-std::optional<Data> Splits(const Results& results, const PhaseKey& key, const PhaseNames& names, const Partials& texts,
-                           ReportModel& model) {
+Data Splits(const Results& results, const PhaseKey& key, const PhaseNames& names, const Partials& texts,
+            ReportModel& model) {
   const std::vector<Divided> all = DivideTargets(results, key);
-  if (all.empty()) return std::nullopt;
+  if (all.empty()) return false;
   Data section = SplitsText(all, texts);
   if (const std::optional<Chart> chart = SplitsChart(all, names.heading))
     section["figure"] = AddChart(*chart, names.anchor + "-splits.svg", model);

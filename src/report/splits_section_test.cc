@@ -43,22 +43,21 @@ Results HybridResults() {
 
 TEST(SplitsSection, TheBestSplitOfEveryTarget) {
   ReportModel model;
-  const auto section = Splits(HybridResults(), {"", "step"}, {"step", "step"}, test::OwnTexts(), model);
-  ASSERT_TRUE(section.has_value());
-  EXPECT_THAT((*section)["sentences"],
+  const ReportData section = Splits(HybridResults(), {"", "step"}, {"step", "step"}, test::OwnTexts(), model);
+  EXPECT_THAT(section["sentences"],
               ElementsAre("64 cores: best with 32 processes of 2 threads: 2.00 ms (1.80–2.20) per iteration, parallel "
                           "efficiency 0.800 (0.750–0.850).",
                           "MPI parallel efficiency limits it most.", "Cannot be told apart from it: 16 × 4."));
-  ASSERT_EQ((*section)["best"].size(), 2U);
-  EXPECT_EQ((*section)["best"][0]["split"], "32 × 2");
-  EXPECT_EQ((*section)["best"][0]["reliability"], "");
-  EXPECT_EQ((*section)["best"][1]["split"], "–");
-  EXPECT_EQ((*section)["best"][1]["reliability"], "unknown");
-  ASSERT_EQ((*section)["details"].size(), 4U);
-  EXPECT_EQ((*section)["details"][0]["cores"], "64");
-  EXPECT_EQ((*section)["details"][0]["overBest"], "(1.35–1.65)");  // uncertain: the interval alone
-  EXPECT_EQ((*section)["details"][1]["cores"], "");
-  EXPECT_TRUE((*section)["details"][1]["isBest"].get<bool>());
+  ASSERT_EQ(section["best"].size(), 2U);
+  EXPECT_EQ(section["best"][0]["split"], "32 × 2");
+  EXPECT_EQ(section["best"][0]["reliability"], "");
+  EXPECT_EQ(section["best"][1]["split"], "–");
+  EXPECT_EQ(section["best"][1]["reliability"], "unknown");
+  ASSERT_EQ(section["details"].size(), 4U);
+  EXPECT_EQ(section["details"][0]["cores"], "64");
+  EXPECT_EQ(section["details"][0]["overBest"], "(1.35–1.65)");  // uncertain: the interval alone
+  EXPECT_EQ(section["details"][1]["cores"], "");
+  EXPECT_TRUE(section["details"][1]["isBest"].get<bool>());
   EXPECT_EQ(model.figures.size(), 1U);
 }
 
@@ -85,7 +84,7 @@ TEST(SplitsSection, NothingWithoutSplits) {
   Results results = HybridResults();
   results.splits.clear();
   ReportModel model;
-  EXPECT_FALSE(Splits(results, {"", "step"}, {"step", "step"}, test::OwnTexts(), model).has_value());
+  EXPECT_FALSE(Splits(results, {"", "step"}, {"step", "step"}, test::OwnTexts(), model));
   EXPECT_EQ(FormatBestSplits(results, test::OwnTexts(), {}), "");
   EXPECT_TRUE(model.figures.empty());
 }

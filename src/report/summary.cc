@@ -148,7 +148,7 @@ Data SummaryText(const std::vector<FactorRow>& rows, const PhaseProjection* proj
   const bool is_lossless = !projection->dominance.empty() && !LosesAnything(*projection);
   text["targets"] = SummaryTargets(*projection);
   text["range"] = ReliableRangeText(*projection);
-  text["predictors"] = ToData(PredictorText(*projection));
+  text["predictors"] = PredictorText(*projection);
   text["missing"] = missing.empty() ? "" : missing + ".";
   text["isLossless"] = is_lossless;
   if (!projection->dominance.empty() && !is_lossless) text["dominance"] = DominanceText(*projection);

@@ -15,13 +15,6 @@ namespace {
 
 using IterationPanel = std::pair<std::string, std::vector<IterationRecord>>;  // "8 cores" and the iterations there
 
-struct IterationChart {
-  std::string title;
-  std::string description;
-  std::vector<IterationPanel> panels;  // at least one, none without iterations
-  bool with_tooltips = false;          // on every bar, in a file of its own; pages have a script that reads them out
-};
-
 constexpr double kPanelWidth = 860;
 constexpr double kPanelLeft = 76, kPanelRight = kPanelWidth - 14;
 constexpr double kUp = 84, kDown = 34, kPanelGap = 28;  // heights of the parts of a panel
@@ -36,8 +29,14 @@ enum Bar : std::size_t { kUseful, kRest, kLeftOut, kDisturbed };
 // known, bars downwards for what was disturbed.
 class Panels {
  public:
-  explicit Panels(const IterationChart& chart) : chart_(chart) {
-    for (const auto& [name, iterations] : chart.panels) {
+  // At least one panel, none without iterations. `with_tooltips`: on every bar, in a file of its own; pages have a
+  // script that reads them out.
+  Panels(std::string title, std::string description, std::vector<IterationPanel> panels, bool with_tooltips)
+      : title_(std::move(title)),
+        description_(std::move(description)),
+        panels_(std::move(panels)),
+        with_tooltips_(with_tooltips) {
+    for (const auto& [name, iterations] : panels_) {
       std::int64_t count = 0;
       for (const IterationRecord& record : iterations) {
         count += record.iterations;
@@ -48,21 +47,22 @@ class Panels {
       most_ = std::max(most_, count);
     }
     panel_ = kUp + (is_disturbed_ ? kDown : 0) + kPanelGap;
-    const double panels = static_cast<double>(chart.panels.size());
-    box_ = {kPanelLeft, kPanelTop, kPanelRight, kPanelTop + panel_ * panels - kPanelGap};
+    box_ = {kPanelLeft, kPanelTop, kPanelRight, kPanelTop + panel_ * static_cast<double>(panels_.size()) - kPanelGap};
     x_ = LinearScale(0.5, static_cast<double>(most_) + 0.5, box_.left, box_.right, 12);
     x_.step = std::max(1.0, x_.step);
   }
 
+  // A complete <svg> element; `standalone` as for charts.
   std::string Render(bool standalone) {
-    with_tooltips_ = standalone && chart_.with_tooltips;
-    SvgCanvas canvas({kPanelWidth, std::ceil(box_.bottom + kBelowAxis), chart_.title, chart_.description, standalone,
-                      14, BarData()});
+    SvgCanvas canvas(
+        {kPanelWidth, std::ceil(box_.bottom + kBelowAxis), title_, description_, standalone, 14, BarData()});
     svg_ = &canvas;
     DrawLegend();
     double top = kPanelTop;
-    for (const IterationPanel& panel : chart_.panels) {
-      Panel(panel, {box_.left, top, box_.right, top + kUp});
+    for (const IterationPanel& panel : panels_) {
+      const Box box{box_.left, top, box_.right, top + kUp};
+      Panel(panel, box);
+      if (standalone && with_tooltips_) Tooltips(panel.second, box);
       top += panel_;
     }
     DrawXAxis(canvas, box_, {x_, x_.Ticks(), "iteration", AxisMarks::kNone});
@@ -117,7 +117,6 @@ class Panels {
     if (most_disturbed_ > 0) {
       svg_->Text({box.left - 8, box.bottom + kDown}, FormatPercent(most_disturbed_), {Anchor::kEnd, kFaint, 11});
     }
-    if (with_tooltips_) Tooltips(iterations, box);
   }
 
   void Bars(const std::vector<IterationRecord>& iterations, const Scale& y) {
@@ -165,7 +164,9 @@ class Panels {
     }
   }
 
-  const IterationChart& chart_;
+  const std::string title_, description_;
+  const std::vector<IterationPanel> panels_;
+  const bool with_tooltips_;
   SvgCanvas* svg_ = nullptr;
   Box box_;                // around all panels
   Scale x_;                // an iteration is as wide as 1
@@ -173,11 +174,7 @@ class Panels {
   bool is_disturbed_ = false, has_left_out_ = false;
   double most_disturbed_ = 0;
   double panel_ = 0;
-  bool with_tooltips_ = false;
 };
-
-// A complete <svg> element; `standalone` as for charts.
-std::string RenderIterations(const IterationChart& chart, bool standalone) { return Panels(chart).Render(standalone); }
 
 using RunList = std::vector<const RunRecord*>;
 
@@ -380,8 +377,7 @@ ReportData Timelines(const Results& results, ReportModel& model, std::size_t& al
   return timelines;
 }
 
-std::optional<ReportData> Iterations(const Results& results, const PhaseId& phase, const PhaseNames& names,
-                                     ReportModel& model) {
+ReportData Iterations(const Results& results, const PhaseId& phase, const PhaseNames& names, ReportModel& model) {
   RunList runs;
   ReportData summaries = ReportData::array(), left_out = ReportData::array(), factors = ReportData::array();
   for (const RunRecord& run : results.runs) {
@@ -391,17 +387,16 @@ std::optional<ReportData> Iterations(const Results& results, const PhaseId& phas
     summaries.push_back(IterationSummary(run, *iterations));
     if (iterations->with_all) left_out.push_back(WithoutLeftOut(results, run, *iterations));
   }
-  if (runs.empty()) return std::nullopt;
+  if (runs.empty()) return false;
   for (const Factor factor : kChangedFactors) factors.push_back(Name(factor));
   const bool is_small = results.phases.size() <= kFewDetailed;
-  IterationChart chart;
-  chart.title = "Iterations: " + names.heading;
-  chart.description = "Length of the iterations of " + names.heading + ", run by run.";
+  const std::string description = "Length of the iterations of " + names.heading + ", run by run.";
+  std::vector<IterationPanel> panels;
   ReportData rows = ReportData::array();
   std::size_t bars = 0;
   std::int64_t together = 1;
   for (const RunRecord* run : Spread(WithoutRepeats(runs), is_small ? 3 : 1)) {
-    auto& [name, iterations] = chart.panels.emplace_back();
+    auto& [name, iterations] = panels.emplace_back();
     name = RunHeading(*run);
     iterations = FindIterations(*run, phase)->iterations;
     AddIterationRows(name, iterations, rows);
@@ -409,17 +404,16 @@ std::optional<ReportData> Iterations(const Results& results, const PhaseId& phas
     bars += iterations.size();
     for (const IterationRecord& record : iterations) together = std::max(together, record.iterations);
   }
-  chart.with_tooltips = is_small && bars <= kMostTooltips;
-  return ReportData{
-      {"hasDisturbance", std::ranges::any_of(summaries, [](const auto& run) { return run["disturbance"] != "–"; })},
-      {"runs", std::move(summaries)},
-      {"figure", AddFigure(model, names.anchor + "-iterations.svg", RenderIterations(chart, false),
-                           RenderIterations(chart, true), chart.description)},
-      {"rows", std::move(rows)},
-      {"together", together > 1 ? std::to_string(together) : ""},
-      {"hasLeftOut", !left_out.empty()},
-      {"leftOutRuns", std::move(left_out)},
-      {"leftOutFactors", std::move(factors)}};
+  Panels chart("Iterations: " + names.heading, description, std::move(panels), is_small && bars <= kMostTooltips);
+  return {{"hasDisturbance", std::ranges::any_of(summaries, [](const auto& run) { return run["disturbance"] != "–"; })},
+          {"runs", std::move(summaries)},
+          {"figure",
+           AddFigure(model, names.anchor + "-iterations.svg", chart.Render(false), chart.Render(true), description)},
+          {"rows", std::move(rows)},
+          {"together", together > 1 ? std::to_string(together) : ""},
+          {"hasLeftOut", !left_out.empty()},
+          {"leftOutRuns", std::move(left_out)},
+          {"leftOutFactors", std::move(factors)}};
 }
 
 }  // namespace farscale

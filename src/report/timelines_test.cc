@@ -187,7 +187,7 @@ TEST(Iterations, AreJoined) {
 
 TEST(Iterations, TableAndFigure) {
   ReportModel model;
-  const ReportData section = Iterations(ResultsOf({SmallRun()}), "step", {"step", "step"}, model).value();
+  const ReportData section = Iterations(ResultsOf({SmallRun()}), "step", {"step", "step"}, model);
   const ReportData& run = section["runs"].at(0);
   EXPECT_EQ(run["heading"], "2 cores");
   EXPECT_EQ(run["count"], "4");

@@ -102,12 +102,9 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   return losses;
 }
 
-inline std::vector<LossGrowth> MakeGrowth() {
-  return {{.phase = "step",
-           .title = "What causes waiting",
-           .sentences = {"It grows."},
-           .header = {"2", "→ 64"},
-           .rows = {{{"cells", {"main / work", "50.0 %", "60.0 %"}}}}}};
+inline ReportData MakeGrowth() {
+  return ReportData::parse(R"([{"phase": "step", "title": "What causes waiting", "sentences": ["It grows."],
+                                "header": ["2", "→ 64"], "rows": [{"cells": ["main / work", "50.0 %", "60.0 %"]}]}])");
 }
 
 // What causes waiting, in two runs.

@@ -20,7 +20,7 @@ using testing::Not;
 std::vector<std::string> Sentences(const LossRecord& losses) { return SummarizeLosses(losses, test::OwnTexts()); }
 
 ReportData Section(const LossRecord& losses, const LossDetail& detail = {}) {
-  return DescribePhaseLosses(losses, {}, "step", test::OwnTexts(), detail);
+  return DescribePhaseLosses(losses, ReportData::array(), "step", test::OwnTexts(), detail);
 }
 
 // Two of four iterations in either half: 0 1 | 2 3 and 4 5 | 6 7 become 1 5 and 9 13.

@@ -228,11 +228,12 @@ std::string FormatPart(const IntervalBounds& part) {
   return FormatRange(FormatPercent(part.low), FormatPercent(part.high));
 }
 
-void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targets, LossGrowth& growth) {
-  for (const double cores : losses.fitted_cores) growth.header.push_back(FormatCores(cores));
+// Runs, then targets that are reliable; a call path a row.
+void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targets, Data& growth) {
+  for (const double cores : losses.fitted_cores) growth["header"].push_back(FormatCores(cores));
   for (const std::size_t target : targets) {
-    growth.header.push_back("→ " + FormatCores(losses.paths.front().targets[target].cores));
-    growth.header.emplace_back("80 %");
+    growth["header"].push_back("→ " + FormatCores(losses.paths.front().targets[target].cores));
+    growth["header"].push_back("80 %");
   }
   for (const PathLossProjection& path : losses.paths) {
     std::vector<std::string> cells = {path.path};
@@ -241,7 +242,7 @@ void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targ
       cells.push_back(FormatPercent(path.targets[target].loss));
       cells.push_back(FormatPart(*path.targets[target].loss80));
     }
-    growth.rows.push_back({{"cells", std::move(cells)}});
+    growth["rows"].push_back({{"cells", std::move(cells)}});
   }
 }
 
@@ -406,30 +407,30 @@ std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partial
   return RenderSentences(texts, "losses_summary.txt", data);
 }
 
-std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses,
-                                       const std::vector<PhaseProjection>& projections, const Partials& texts,
-                                       std::size_t most) {
-  std::vector<LossGrowth> growth;
+Data DescribeGrowth(const std::vector<LossProjection>& losses, const std::vector<PhaseProjection>& projections,
+                    const Partials& texts, std::size_t most) {
+  Data growth = Data::array();
   for (const LossProjection& one : losses) {
     const auto found = std::ranges::find_if(projections, [&](const auto& other) { return other.phase == one.phase; });
     const PhaseProjection* factors = found == projections.end() ? nullptr : &*found;
     const std::vector<std::size_t> targets =
         one.obstacle.empty() ? ReliableTargets(one, most) : std::vector<std::size_t>();
-    LossGrowth described{.phase = one.phase, .title = MeasureTexts(one.measure).first};
-    described.sentences = RenderSentences(texts, "loss_growth.txt", GrowthText(one, factors, targets));
-    if (!one.paths.empty()) AddTable(one, targets, described);
-    growth.push_back(std::move(described));
+    growth.push_back({{"phase", one.phase},
+                      {"title", MeasureTexts(one.measure).first},
+                      {"sentences", RenderSentences(texts, "loss_growth.txt", GrowthText(one, factors, targets))},
+                      {"header", Data::array()},
+                      {"rows", Data::array()}});
+    if (!one.paths.empty()) AddTable(one, targets, growth.back());
   }
   return growth;
 }
 
-std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts, std::size_t width) {
-  return RenderText(texts, "losses_growth.txt", {{"growth", ToData(growth)}}, width);
+std::string FormatGrowth(const Data& growth, const Partials& texts, std::size_t width) {
+  return RenderText(texts, "losses_growth.txt", {{"growth", growth}}, width);
 }
 
-ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::vector<LossGrowth>& growth,
-                             const std::string& title, const Partials& texts, std::size_t top,
-                             const std::vector<Finding>& warnings) {
+ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const Data& growth, const std::string& title,
+                             const Partials& texts, std::size_t top, const std::vector<Finding>& warnings) {
   Data sentences = Data::array(), phases = Data::array();
   for (const Finding& warning : warnings) sentences.push_back(ToSentence(warning));
   std::vector<std::string> names;
@@ -453,12 +454,13 @@ ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::
       }
     }
     if (largest == nullptr) largest = grown.front();
-    std::vector<LossGrowth> of_phase = growth;
-    std::erase_if(of_phase, [&](const LossGrowth& one) { return one.phase != name; });
-    losses.push_back(DescribePhaseLosses(*largest, of_phase, heading, texts, detail));
+    Data of_phase = Data::array();
+    std::ranges::copy_if(growth, std::back_inserter(of_phase), [&](const Data& one) { return one["phase"] == name; });
+    losses.push_back(DescribePhaseLosses(*largest, std::move(of_phase), heading, texts, detail));
     for (const LossRecord* record : grown) {
       if (record == largest) continue;
-      losses.push_back(DescribePhaseLosses(*record, {}, heading + " on " + RunCores(*record), texts, detail));
+      losses.push_back(
+          DescribePhaseLosses(*record, Data::array(), heading + " on " + RunCores(*record), texts, detail));
     }
     phases.push_back({{"heading", heading},
                       {"anchor", UniqueSlug(name, anchors)},

@@ -391,14 +391,6 @@ std::string ExplainParentheses(const LossRecord& losses, const Partials& texts) 
   return sentences.size() > 1 ? Join(sentences, " ") : "";
 }
 
-// At most so many rows of each.
-Data Shortened(std::vector<LossGrowth> growth, std::size_t most) {
-  for (LossGrowth& one : growth) {
-    if (one.rows.size() > most) one.rows.resize(most);
-  }
-  return ToData(growth);
-}
-
 // Pages open with three sentences: the first and the first of the fixes, with what then is the next bottleneck. The
 // other sentences follow the fixes. A single fix, right below the sentences, is not said twice, and leaves them
 // together.
@@ -417,10 +409,10 @@ void Open(const std::vector<std::string>& sentences, Data& section) {
 
 }  // namespace
 
-ReportData DescribePhaseLosses(const LossRecord& losses, const std::vector<LossGrowth>& growth,
-                               const std::string& heading, const Partials& texts, const LossDetail& detail,
-                               const LossRecord* grown) {
+ReportData DescribePhaseLosses(const LossRecord& losses, Data growth, const std::string& heading, const Partials& texts,
+                               const LossDetail& detail, const LossRecord* grown) {
   const LossRanks ranks(losses);
+  const std::size_t rows = detail.is_brief ? 0 : detail.rows;
   Data section = {{"one", ranks.one},
                   {"who", ranks.who},
                   {"areThreads", ranks.are_threads},
@@ -440,30 +432,32 @@ ReportData DescribePhaseLosses(const LossRecord& losses, const std::vector<LossG
   Open(SummarizeLosses(losses, texts), section);
   section["grown"] = false;
   if (grown != nullptr) section["grown"] = {{"title", RunCores(*grown)}, {"sentences", SummarizeLosses(*grown, texts)}};
-  const std::size_t rows = detail.is_brief ? 0 : detail.rows;
   section["shapes"] = rows > 0 ? Shapes(losses, rows, texts) : Data::array();
   section["kinds"] = rows > 0 ? Kinds(losses) : Data::array();
   section["waiters"] = Waiters(losses, rows);
   section["wrongOrder"] = OutOfOrder(losses, rows);
   section["critical"] = Critical(losses, rows);
   section["byFactor"] = ByFactor(losses, rows);
-  section["growth"] =
-      Shortened({growth.begin(), detail.is_brief && !growth.empty() ? growth.begin() + 1 : growth.end()}, rows);
+  while (detail.is_brief && growth.size() > 1) growth.erase(growth.size() - 1);
+  for (Data& one : growth) {
+    while (one["rows"].size() > rows) one["rows"].erase(one["rows"].size() - 1);
+  }
+  section["growth"] = std::move(growth);
   AddWhetherFilled(section, {"fixes", "maps"});
   return section;
 }
 
 std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts, std::size_t width) {
-  Data section = DescribePhaseLosses(losses, {}, "", texts, {.rows = top, .maps = 0});
+  Data section = DescribePhaseLosses(losses, Data::array(), "", texts, {.rows = top, .maps = 0});
   for (const char* page_only : {"wrongOrder", "byFactor"}) section[page_only] = Data::array();
   return RenderText(texts, "imbalance.txt", {{"phase", losses.phase}, {"losses", section}}, width);
 }
 
-std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
-                                         const std::string& heading, const Partials& texts) {
+ReportData LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
+                          const std::string& heading, const Partials& texts) {
   const auto found =
       std::ranges::find_if(results.losses, [&](const LossRecord& losses) { return losses.phase == phase; });
-  if (found == results.losses.end()) return std::nullopt;
+  if (found == results.losses.end()) return false;
   std::vector<LossProjection> projections;
   for (const LossProjection& projection : results.loss_projections) {
     if (projection.phase == phase) projections.push_back(projection);

@@ -58,44 +58,32 @@ ReportData LargestShare(const PathRecord& path, const LossRanks& ranks);
 
 std::vector<std::string> SummarizeLosses(const LossRecord& losses, const Partials& texts);
 
-// The tags of `growth` in docs/templates.md.
-struct LossGrowth {
-  std::string phase;
-  std::string title;                   // "What causes waiting, as a share of all ranks' time"
-  std::vector<std::string> sentences;  // conclusions, or why there are none
-  std::vector<std::string> header;     // runs, then targets that are reliable
-  std::vector<ReportData> rows;        // a call path each: its `cells`
-  FARSCALE_TAGS(phase, title, sentences, header, rows)
-};
-
-// `projections`: of the factors, which say what dominates; phases without one are described by their losses alone.
-// At most `most` of the reliable targets are shown.
-std::vector<LossGrowth> DescribeGrowth(const std::vector<LossProjection>& losses,
-                                       const std::vector<PhaseProjection>& projections, const Partials& texts,
-                                       std::size_t most = 4);
+// The tags of `growth` in docs/templates.md with the name of the `phase`, a list. `projections`: of the factors, which
+// say what dominates; phases without one are described by their losses alone. At most `most` of the reliable targets
+// are shown.
+ReportData DescribeGrowth(const std::vector<LossProjection>& losses, const std::vector<PhaseProjection>& projections,
+                          const Partials& texts, std::size_t most = 4);
 
 // For a terminal.
-std::string FormatGrowth(const std::vector<LossGrowth>& growth, const Partials& texts, std::size_t width = kAnyWidth);
+std::string FormatGrowth(const ReportData& growth, const Partials& texts, std::size_t width = kAnyWidth);
 
 // `heading`: of the phase, for names of figures. `growth`: of this phase; nothing where there is one run. `grown`: of
 // the phase in a run that nobody has made, of which the sentences are shown; null: none.
-ReportData DescribePhaseLosses(const LossRecord& losses, const std::vector<LossGrowth>& growth,
-                               const std::string& heading, const Partials& texts, const LossDetail& detail = {},
-                               const LossRecord* grown = nullptr);
+ReportData DescribePhaseLosses(const LossRecord& losses, ReportData growth, const std::string& heading,
+                               const Partials& texts, const LossDetail& detail = {}, const LossRecord* grown = nullptr);
 
 // For a terminal, with `top` rows of a table at most.
 std::string FormatLosses(const LossRecord& losses, std::size_t top, const Partials& texts,
                          std::size_t width = kAnyWidth);
 
-// The tags of `losses` of a phase; nothing where its losses are not known.
-std::optional<ReportData> LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
-                                         const std::string& heading, const Partials& texts);
+// The tags of `losses` of a phase; false where its losses are not known.
+ReportData LossesInReport(const Results& results, const std::string& series, const PhaseId& phase,
+                          const std::string& heading, const Partials& texts);
 
 // The tags of templates/imbalance.*.mustache [docs/templates.md], but for `style`. `records`: phase by phase, runs
 // rising, at least one; the last of a phase is shown in full. `title`: of the study or its trace. `warnings`: of the
 // runs.
-ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const std::vector<LossGrowth>& growth,
-                             const std::string& title, const Partials& texts, std::size_t top = 10,
-                             const std::vector<Finding>& warnings = {});
+ReportModel BuildLossesModel(const std::vector<LossRecord>& records, const ReportData& growth, const std::string& title,
+                             const Partials& texts, std::size_t top = 10, const std::vector<Finding>& warnings = {});
 
 }  // namespace farscale

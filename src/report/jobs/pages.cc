@@ -59,7 +59,7 @@ ReportData ProgramRows(const std::vector<ProgramJobs>& programs) {
 }
 
 ReportData JobRow(const CollectedJob& job) {
-  std::vector<FactorCell> cells;
+  ReportData cells = ReportData::array();
   for (const Factor factor : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency})
     cells.push_back(ColoredCell(Percent(job.factors[factor]), job.factors[factor]));
   const std::size_t warnings = job.warnings.size();
@@ -73,7 +73,7 @@ ReportData JobRow(const CollectedJob& job) {
           {"lost", HoursOfCores(job)},
           {"ending", job.ending == "finalized" ? "" : job.ending},
           {"file", job.file},
-          {"cells", ToData(cells)},
+          {"cells", std::move(cells)},
           {"warnings", job.warnings},
           {"warningCount", warnings == 0 ? "" : fmt::format("{} warning{}", warnings, warnings == 1 ? "" : "s")}};
 }

@@ -41,10 +41,10 @@ std::string LinkTo(const std::string& report, const std::string& folder) {
   return std::filesystem::path(report).lexically_proximate(folder.empty() ? "." : folder).generic_string();
 }
 
-std::string ShownNumber(const Overview& overview, std::size_t i) {
-  if (i >= overview.numbers.size()) return kUnknownCell;
-  const OverviewNumber& number = overview.numbers[i];
-  return number.detail.empty() ? number.value : number.value + ", " + number.detail;
+std::string ShownNumber(const Data& numbers, std::size_t i) {
+  if (i >= numbers.size()) return kUnknownCell;
+  const std::string value = numbers[i]["value"], detail = numbers[i]["detail"];
+  return detail.empty() ? value : value + ", " + detail;
 }
 
 // `results` are as a report shows them.
@@ -56,17 +56,19 @@ PhaseOfStudy DescribePhase(const ListedStudy& study, const Results& results, con
   const std::string name = NameOfPhase(key, results.table.Series().size() > 1);
   const std::string heading = study.name + (name.empty() ? "" : ", " + name);
   const std::string anchor = UniqueSlug(heading, parts.anchors);
-  Overview overview = OverviewWithoutFigures(results, rows, projection, {heading, anchor}, parts.texts, parts.common);
+  auto [overview, largest] =
+      OverviewWithoutFigures(results, rows, projection, {heading, anchor}, parts.texts, parts.common);
   Data figure = false;
   if (is_projected) {
     figure = AddChart(SmallMultiple(*projection, heading), anchor + "-efficiency.svg", parts.model);
-    overview.small = figure["svg"].get<std::string>();
-    SampledValues sampled = SampleValues({{kProjected, projection}}, anchor);
-    if (sampled.table) parts.choices.push_back(std::move(sampled.choices));
+    overview["small"] = figure["svg"];
+    auto [sampled, choices] = SampleValues({{kProjected, projection}}, anchor);
+    if (sampled != false) parts.choices.push_back(std::move(choices));
     for (const FactorProjection& factor : projection->factors) parts.used.insert(factor.factor);
   }
-  const std::string limit = overview.limit ? NameInSentence(overview.limit->first) : "";
-  const double share = overview.limit ? overview.limit->second : 0;
+  const std::string limit = largest ? NameInSentence(largest->first) : "";
+  const double share = largest ? largest->second : 0;
+  const Data& numbers = overview["numbers"];
   // The numbers of the overview again, for a table; a dash where there is none.
   return {{{"study", study.name},
            {"link", LinkTo(study.report, folder)},
@@ -76,13 +78,13 @@ PhaseOfStudy DescribePhase(const ListedStudy& study, const Results& results, con
            {"description", ""},
            {"obstacle", projection == nullptr ? "no projection was made" : projection->obstacle},
            {"hours", ""},
-           {"limit", overview.limit ? limit : kUnknownCell},
-           {"lost", overview.limit ? FormatPercent(share) : kUnknownCell},
-           {"kept", ShownNumber(overview, 0)},
-           {"reach", ShownNumber(overview, 1)},
-           {"gain", ShownNumber(overview, 2)},
+           {"limit", largest ? limit : kUnknownCell},
+           {"lost", largest ? FormatPercent(share) : kUnknownCell},
+           {"kept", ShownNumber(numbers, 0)},
+           {"reach", ShownNumber(numbers, 1)},
+           {"gain", ShownNumber(numbers, 2)},
            {"figure", std::move(figure)},
-           {"overview", ToData(overview)}},
+           {"overview", overview}},
           heading,
           limit,
           share};
