@@ -21,7 +21,7 @@ ReportData Described(const AllocationPack& pack, const Results& results = {}) {
   return DescribeAllocation(results, pack, test::OwnTexts());
 }
 
-std::vector<std::string> Sentences(const ReportData& text, const char* list) { return text[list]; }
+std::vector<std::string> ListIn(const ReportData& text, const char* list) { return text[list]; }
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -87,7 +87,7 @@ TEST(Allocation, SaysWhyAnEfficiencyIsAbove110Percent) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 1.25);
   const std::string why = "Efficiencies above 110 % are real where more of the problem fits the caches of more cores";
   EXPECT_THAT(pack.superlinear, HasSubstr(why));
-  EXPECT_THAT(Sentences(Described(pack), "recommendation"), Contains(HasSubstr(why)));
+  EXPECT_THAT(ListIn(Described(pack), "recommendation"), Contains(HasSubstr(why)));
   EXPECT_THAT(BuildAllocationModel(results, pack, test::OwnTexts()).data["tableNote"].get<std::string>(),
               HasSubstr(why));
   EXPECT_THAT(WriteAllocationCsv(results, pack, Described(pack, results)), HasSubstr(why));
@@ -104,7 +104,7 @@ TEST(Allocation, ADoubtfulScalingIsAContradiction) {
   results.table.rows[1].runtime = 29;  // an efficiency of 1.38: doubted, not refused
   CheckScaling(results.table, "");
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(Sentences(Described(pack), "contradictions"),
+  EXPECT_THAT(ListIn(Described(pack), "contradictions"),
               Contains(HasSubstr("said to be weak, but from 4 to 16 cores an iteration falls")));
   EXPECT_THAT(WriteAllocationText(Described(pack, results), test::OwnTexts()),
               HasSubstr("\\textbf{the work of the runs does not grow"));
@@ -120,7 +120,7 @@ TEST(Allocation, WhatLiesBehindTheLargestRunIsSaid) {
   const AllocationPack pack = MakeAllocationPack(results, {});
   EXPECT_EQ(pack.recommendation.row.cores, 384);
   EXPECT_FALSE(pack.recommendation.reliable_range_ends);
-  const std::string text = Sentences(Described(pack, results), "recommendation").front();
+  const std::string text = ListIn(Described(pack, results), "recommendation").front();
   EXPECT_THAT(text, HasSubstr("Larger jobs were not run; they are predicted to keep it up to 4"));
   EXPECT_THAT(text, Not(HasSubstr("uncertain")));
   const std::string method = WriteAllocationText(Described(pack, results), test::OwnTexts());
@@ -263,9 +263,9 @@ TEST(Allocation, RecommendationStaysWithinTheEvidence) {
   EXPECT_TRUE(pack.recommendation.reliable_range_ends);
   EXPECT_EQ(pack.recommendation.row.cores, 32);  // 40 cores are 10 nodes, and 8 a usual count
   EXPECT_EQ(pack.recommendation.limit, 40);
-  EXPECT_THAT(Sentences(Described(pack), "recommendation").front(),
+  EXPECT_THAT(ListIn(Described(pack), "recommendation").front(),
               HasSubstr("the reliable range ends at 40 cores. Larger"));
-  EXPECT_THAT(Sentences(Described(pack), "recommendation").front(), HasSubstr("too uncertain"));
+  EXPECT_THAT(ListIn(Described(pack), "recommendation").front(), HasSubstr("too uncertain"));
 }
 
 // The limit of 34.9 cores holds 4 processes of 8 threads without nodes, and 4 full nodes of 8 cores; time, efficiency
@@ -280,7 +280,7 @@ TEST(Allocation, RecommendedJobsFitNodesAndProcesses) {
   EXPECT_EQ(pack.recommendation.row.cores, 32);
   EXPECT_DOUBLE_EQ(*pack.recommendation.row.efficiency.value, 0.8);
   EXPECT_DOUBLE_EQ(*pack.recommendation.row.core_hours.value, 32 * 15.625 / 3600);
-  EXPECT_THAT(Sentences(Described(pack), "recommendation").front(), HasSubstr("the limit is at 34, 80 % interval"));
+  EXPECT_THAT(ListIn(Described(pack), "recommendation").front(), HasSubstr("the limit is at 34, 80 % interval"));
   results = Projected();
   results.table.rows[0].nodes = 1;
   results.table.rows[1].nodes = 2;
@@ -298,7 +298,7 @@ TEST(Allocation, SureSizes) {
   AllocationPack pack = MakeAllocationPack(Projected(), options);
   EXPECT_EQ(pack.recommendation.sure, 32);
   EXPECT_TRUE(pack.recommendation.is_surer);
-  EXPECT_THAT(Sentences(Described(pack), "recommendation"),
+  EXPECT_THAT(ListIn(Described(pack), "recommendation"),
               Contains("On 32 cores it is at least 50 % with a probability of more than 90 %."));
   pack = MakeAllocationPack(Projected(), {});
   EXPECT_EQ(pack.recommendation.sure, 32);
@@ -320,7 +320,7 @@ TEST(Allocation, NothingBeyondRunsThatFail) {
   ASSERT_EQ(job.disagreements.size(), 1u);
   EXPECT_DOUBLE_EQ(*job.disagreements[0].first.efficiency.value, 0.7);
   EXPECT_DOUBLE_EQ(*job.disagreements[0].second.value, 1);
-  EXPECT_THAT(Sentences(Described(pack), "recommendation"),
+  EXPECT_THAT(ListIn(Described(pack), "recommendation"),
               Contains("Measurement and projection disagree: on 16 cores the efficiency is 70.0 % as measured and "
                        "100.0 % (80 % interval 99.0 % to 101.0 %) as projected. What was measured comes first; the "
                        "projection alone allows 34 cores."));
@@ -346,7 +346,7 @@ TEST(Allocation, NothingLessThanARunThatIsEnough) {
   EXPECT_TRUE(pack.recommendation.row.is_measured);
   EXPECT_TRUE(pack.recommendation.reliable_range_ends);
   EXPECT_EQ(pack.recommendation.projected->cores, 29);
-  EXPECT_THAT(Sentences(Described(pack), "recommendation").front(), HasSubstr("(measured). Larger jobs were not run."));
+  EXPECT_THAT(ListIn(Described(pack), "recommendation").front(), HasSubstr("(measured). Larger jobs were not run."));
 }
 
 // A requirement of 1 is met by the baseline by definition, though the projection there may be a bit less.
@@ -355,7 +355,7 @@ TEST(Allocation, TheBaselineIsEfficientByDefinition) {
   AllocationOptions options;
   options.efficiency = 1;
   EXPECT_EQ(MakeAllocationPack(results, options).recommendation.row.cores, 4);
-  EXPECT_THAT(Sentences(Described(MakeAllocationPack(results, options)), "recommendation").front(),
+  EXPECT_THAT(ListIn(Described(MakeAllocationPack(results, options)), "recommendation").front(),
               HasSubstr("(by definition). On 16 cores, the next larger count, it is less (96.2 %)."));
 }
 
@@ -363,7 +363,7 @@ TEST(Allocation, TheBaselineIsEfficientByDefinition) {
 TEST(Allocation, SmallerRunsThatFailAreNamed) {
   const AllocationPack pack = MakeAllocationPack(Strong({Row(4, 100), Row(8, 50 / 0.6), Row(16, 25 / 0.8)}), {});
   EXPECT_EQ(pack.recommendation.row.cores, 16);
-  EXPECT_THAT(Sentences(Described(pack), "recommendation"),
+  EXPECT_THAT(ListIn(Described(pack), "recommendation"),
               Contains("Some smaller jobs measured less: 60.0 % on 8 cores."));
 }
 
@@ -372,7 +372,7 @@ TEST(Allocation, SureAsMeasured) {
   const AllocationPack pack =
       MakeAllocationPack(Strong({Row(4, 100), Row(4, 102, 1, 1), Row(8, 54 / 0.9), Row(8, 52 / 0.9, 1, 1)}), {});
   EXPECT_EQ(pack.recommendation.sure, 8);
-  EXPECT_THAT(Sentences(Described(pack), "recommendation"),
+  EXPECT_THAT(ListIn(Described(pack), "recommendation"),
               Contains("On 8 cores it is at least 75 % with a probability of 90 %."));
 }
 
@@ -391,7 +391,7 @@ TEST(Allocation, TheWrongScalingIsRefused) {
                                         "scaling they agree"));
   }
   results.table.scaling = Scaling::kWeak;
-  EXPECT_THAT(Sentences(Described(MakeAllocationPack(results, {})), "contradictions"), IsEmpty());
+  EXPECT_THAT(ListIn(Described(MakeAllocationPack(results, {})), "contradictions"), IsEmpty());
 }
 
 // E = 0.95 by times on 16 cores and 0.8 by factors is a contradiction that no scaling explains; 0.94 is noise.
@@ -399,10 +399,10 @@ TEST(Allocation, TimesThatContradictFactors) {
   Results results = Strong({Row(4, 10), Row(16, 2.5 / 0.95)});
   results.table.rows[0].values[Factor::kGlobalEfficiency] = 1;
   results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.94;
-  EXPECT_THAT(Sentences(Described(MakeAllocationPack(results, {})), "contradictions"), IsEmpty());
+  EXPECT_THAT(ListIn(Described(MakeAllocationPack(results, {})), "contradictions"), IsEmpty());
   results.table.rows[1].values[Factor::kGlobalEfficiency] = 0.8;
   const AllocationPack pack = MakeAllocationPack(results, {});
-  EXPECT_THAT(Sentences(Described(pack), "contradictions"),
+  EXPECT_THAT(ListIn(Described(pack), "contradictions"),
               ElementsAre(HasSubstr("on 16 cores 95.0 % by times and 80.0 % by factors")));
   for (const std::string& form : {WriteAllocationCsv(results, pack, Described(pack, results)),
                                   WriteAllocationText(Described(pack, results), test::OwnTexts()),
@@ -418,7 +418,7 @@ TEST(Allocation, SizesThatContradictTheScaling) {
   run.cores = 16;
   run.size = 160;
   results.runs = {run};
-  EXPECT_THAT(Sentences(Described(MakeAllocationPack(results, {})), "contradictions"),
+  EXPECT_THAT(ListIn(Described(MakeAllocationPack(results, {})), "contradictions"),
               ElementsAre(HasSubstr("the same size, but it is 100 on 4 cores, and 160 on 16: these")));
 }
 
@@ -462,8 +462,8 @@ TEST(Allocation, FactorsWithoutTimes) {
   EXPECT_DOUBLE_EQ(*pack.rows[1].efficiency.value, 0.75);
   EXPECT_DOUBLE_EQ(*pack.rows[1].speedup.value, 1.5);
   EXPECT_FALSE(pack.rows[1].iteration.value);
-  EXPECT_THAT(Sentences(Described(pack), "missing"), Contains(HasSubstr("no wall times and no core hours")));
-  EXPECT_THAT(Sentences(Described(pack), "missing"), Contains(HasSubstr("parallel efficiency alone")));
+  EXPECT_THAT(ListIn(Described(pack), "missing"), Contains(HasSubstr("no wall times and no core hours")));
+  EXPECT_THAT(ListIn(Described(pack), "missing"), Contains(HasSubstr("parallel efficiency alone")));
 }
 
 TEST(Allocation, TheLongestPhaseThatIsNoGroup) {
@@ -584,10 +584,10 @@ TEST(Allocation, RunTimesAreOfRuns) {
   for (FactorRow& row : rows) row.phase = PhaseId();
   const Results results = Strong(rows);
   AllocationOptions options;
-  EXPECT_THAT(Sentences(Described(MakeAllocationPack(results, options), results), "recommendation").back(),
+  EXPECT_THAT(ListIn(Described(MakeAllocationPack(results, options), results), "recommendation").back(),
               HasSubstr("; a run takes 20.0 s and costs 0.0444 core hours."));
   options.iterations = 10;
-  EXPECT_THAT(Sentences(Described(MakeAllocationPack(results, options), results), "recommendation").back(),
+  EXPECT_THAT(ListIn(Described(MakeAllocationPack(results, options), results), "recommendation").back(),
               HasSubstr("; 10 iterations of the phase take 200 s"));
 }
 
@@ -634,9 +634,9 @@ TEST(Allocation, GroupsAreCalledGroups) {
     AllocationOptions options;
     options.phase = phase;
     options.group = std::move(group);
+    const ReportData text = Described(MakeAllocationPack(results, options), results);
     std::map<std::string, std::string> texts;
-    for (const ReportData& fact : Described(MakeAllocationPack(results, options), results)["facts"])
-      texts[fact["name"]] = fact["value"];
+    for (const ReportData& fact : text["facts"]) texts[fact["name"]] = fact["value"];
     return texts;
   };
   const auto of_group = facts("step", "pp"), of_phase = facts("step / pp", std::nullopt);

@@ -109,8 +109,8 @@ TEST(Compare, BeyondNoiseAndWithin) {
   EXPECT_NEAR(phase.counts[0].seconds.change->error, 0.01 * std::sqrt(2), 1e-12);
   EXPECT_TRUE(phase.counts[1].seconds.change->IsBeyondNoise());
   EXPECT_TRUE(phase.counts[1].Find(Factor::kTransfer)->change->IsBeyondNoise());
-  EXPECT_EQ(phase.counts[1].time->Largest()->factor, Factor::kTransfer);
-  EXPECT_NEAR(phase.counts[1].time->ShareOf(*phase.counts[1].time->Largest()), 1, 1e-9);
+  EXPECT_EQ(phase.counts[1].time->Largest()->first, "transferEfficiency");
+  EXPECT_NEAR(phase.counts[1].time->Largest()->second, phase.counts[1].time->logarithm, 1e-9);
   EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()).front(),
               HasSubstr("On 8 cores, an iteration takes 6.25 s in a and 6.94 s in b: +11.1 %, beyond noise"));
   EXPECT_THAT(SummarizeComparedPhase(compared, phase, test::OwnTexts()).front(),
