@@ -344,24 +344,25 @@ class LocationWriter : public TimelineSink {
 
   void Record(const FedRecord& r) override {
     const std::uint32_t root = r.root.value_or(OTF2_COLLECTIVE_ROOT_NONE);
+    const std::uint64_t request = r.request.value_or(0);
     switch (r.kind) {
       case RecordKind::kSend: return Write(OTF2_EvtWriter_MpiSend, r.tick, r.peer, r.communicator, r.tag, r.bytes);
       case RecordKind::kSendPost:
-        return Write(OTF2_EvtWriter_MpiIsend, r.tick, r.peer, r.communicator, r.tag, r.bytes, r.request);
-      case RecordKind::kSendComplete: return Write(OTF2_EvtWriter_MpiIsendComplete, r.tick, r.request);
-      case RecordKind::kSendCancelled: return Write(OTF2_EvtWriter_MpiRequestCancelled, r.tick, r.request);
+        return Write(OTF2_EvtWriter_MpiIsend, r.tick, r.peer, r.communicator, r.tag, r.bytes, request);
+      case RecordKind::kSendComplete: return Write(OTF2_EvtWriter_MpiIsendComplete, r.tick, request);
+      case RecordKind::kSendCancelled: return Write(OTF2_EvtWriter_MpiRequestCancelled, r.tick, request);
       case RecordKind::kReceive: return Write(OTF2_EvtWriter_MpiRecv, r.tick, r.peer, r.communicator, r.tag, r.bytes);
-      case RecordKind::kReceivePost: return Write(OTF2_EvtWriter_MpiIrecvRequest, r.tick, r.request);
+      case RecordKind::kReceivePost: return Write(OTF2_EvtWriter_MpiIrecvRequest, r.tick, request);
       case RecordKind::kReceiveComplete:
-        return Write(OTF2_EvtWriter_MpiIrecv, r.tick, r.peer, r.communicator, r.tag, r.bytes, r.request);
+        return Write(OTF2_EvtWriter_MpiIrecv, r.tick, r.peer, r.communicator, r.tag, r.bytes, request);
       case RecordKind::kCollective:
         Write(OTF2_EvtWriter_MpiCollectiveBegin, r.tick);
         return Write(OTF2_EvtWriter_MpiCollectiveEnd, r.tick, Operation(r.collective), r.communicator, root, r.bytes,
                      r.received);
-      case RecordKind::kCollectivePost: return Write(OTF2_EvtWriter_NonBlockingCollectiveRequest, r.tick, r.request);
+      case RecordKind::kCollectivePost: return Write(OTF2_EvtWriter_NonBlockingCollectiveRequest, r.tick, request);
       case RecordKind::kCollectiveComplete:
         return Write(OTF2_EvtWriter_NonBlockingCollectiveComplete, r.tick, Operation(r.collective), r.communicator,
-                     root, r.bytes, r.received, r.request);
+                     root, r.bytes, r.received, request);
     }
   }
 

@@ -31,7 +31,7 @@ std::vector<std::pair<Tick, Interruption>> InterruptionsIn(const TimelineWindow&
 FedRecord FedFrom(const RankTimeline& timeline, std::size_t index, const OperationPart& operation,
                   const LocalRanks& local_ranks, std::int32_t rank) {
   const RankTimeline::Record record = timeline.record(index);
-  FedRecord fed{.kind = record.kind, .bytes = record.bytes, .received = record.received, .root = {}};
+  FedRecord fed{.kind = record.kind, .bytes = record.bytes, .received = record.received};
   fed.request = 3 * static_cast<std::uint64_t>(operation.ordinal) + static_cast<std::uint64_t>(operation.type);
   switch (record.kind) {
     case RecordKind::kSend:

@@ -37,7 +37,7 @@ void FillColumns(const RankTimeline& timeline, AtEnter at_enter, AtLeave at_leav
 
 }  // namespace
 
-std::size_t RankBuilder::HashEndpoint::operator()(const Endpoint& endpoint) const {
+std::size_t RankBuilder::Hash(const Endpoint& endpoint) {
   std::uint64_t hash = static_cast<std::uint32_t>(endpoint.peer) * 0x9E3779B97F4A7C15u;
   hash = (hash ^ endpoint.communicator) * 0xC2B2AE3D27D4EB4Fu;
   hash = (hash ^ endpoint.tag) * 0x165667B19E3779F9u;
@@ -277,7 +277,6 @@ bool RankBuilder::InCall() {
 
 std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::uint32_t communicator,
                                                      std::uint32_t tag) {
-  if (!InCall()) return std::nullopt;
   const Communicator& group = trace_.communicators[communicator];
   std::int32_t world_peer = rank_;
   if (!group.is_self) {
@@ -291,7 +290,7 @@ std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::ui
     world_peer = peers[peer];
   }
   const Endpoint endpoint{world_peer, communicator, tag};
-  const std::size_t hash = HashEndpoint()(endpoint);
+  const std::size_t hash = Hash(endpoint);
   std::uint32_t& cached = endpoint_cache_[hash % endpoint_cache_.size()];
   if (cached != kNoEndpoint && timeline_.endpoints_[cached] == endpoint) return cached;
   const auto [entry, is_new] =
@@ -299,88 +298,6 @@ std::optional<std::uint32_t> RankBuilder::EndpointOf(std::uint32_t peer, std::ui
   if (is_new) timeline_.endpoints_.push_back(endpoint);
   cached = entry->second;
   return cached;
-}
-
-void RankBuilder::AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
-                            std::uint64_t received) {
-  columns_.record_kind.Append(static_cast<std::int64_t>(kind));
-  columns_.record_target.Append(target);
-  columns_.record_back.Append(static_cast<std::int64_t>(back));
-  columns_.record_bytes.Append(static_cast<std::int64_t>(bytes));
-  columns_.record_received.Append(static_cast<std::int64_t>(received));
-}
-
-void RankBuilder::Post(RecordKind kind, std::uint32_t target, std::uint64_t bytes, std::uint64_t received) {
-  ++timeline_.posts_[static_cast<std::size_t>(PartOf(kind).type)];
-  AddRecord(kind, target, 0, bytes, received);
-}
-
-void RankBuilder::PostRequest(RecordKind kind, std::uint32_t target, std::uint64_t bytes,
-                              std::optional<std::uint64_t> request) {
-  const OperationClass type = PartOf(kind).type;
-  if (request) {
-    const bool is_new =
-        requests_.insert_or_assign(*request, std::pair(type, std::uint64_t{timeline_.posts(type)})).second;
-    if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", *request, Place()));
-  } else {
-    // As of every send of a Paraver trace; the first place alone is kept.
-    const bool is_first = diagnostics_.count(anomaly::kCompletionUnknown) == 0;
-    diagnostics_.Add(anomaly::kCompletionUnknown, 1, is_first ? Place() : "");
-  }
-  Post(kind, target, bytes);
-}
-
-// False when no such operation is pending.
-bool RankBuilder::Complete(RecordKind kind, std::uint64_t request, std::uint32_t target, std::uint64_t bytes,
-                           std::uint64_t received) {
-  const OperationClass type = PartOf(kind).type;
-  const auto found = requests_.find(request);
-  if (found == requests_.end() || found->second.first != type) {
-    diagnostics_.Add(anomaly::kRequestUnknown, 1, fmt::format("request {} {}", request, Place()));
-    return false;
-  }
-  AddRecord(kind, target, timeline_.posts(type) - 1 - found->second.second, bytes, received);
-  requests_.erase(found);
-  return true;
-}
-
-void RankBuilder::Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
-  if (const auto endpoint = EndpointOf(peer, communicator, tag)) Post(RecordKind::kSend, *endpoint, bytes);
-}
-
-void RankBuilder::SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
-                           std::optional<std::uint64_t> request) {
-  const auto endpoint = EndpointOf(peer, communicator, tag);
-  if (endpoint) PostRequest(RecordKind::kSendPost, *endpoint, bytes, request);
-}
-
-void RankBuilder::SendComplete(std::uint64_t request) {
-  if (InCall()) Complete(RecordKind::kSendComplete, request, 0, 0);
-}
-
-void RankBuilder::Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
-  if (const auto endpoint = EndpointOf(peer, communicator, tag)) Post(RecordKind::kReceive, *endpoint, bytes);
-}
-
-void RankBuilder::ReceivePost(std::uint64_t request) {
-  if (InCall()) PostRequest(RecordKind::kReceivePost, 0, 0, request);
-}
-
-void RankBuilder::ReceiveComplete(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag,
-                                  std::uint64_t bytes, std::uint64_t request) {
-  const auto endpoint = EndpointOf(peer, communicator, tag);
-  if (!endpoint || Complete(RecordKind::kReceiveComplete, request, *endpoint, bytes)) return;
-  Post(RecordKind::kReceive, *endpoint, bytes);
-}
-
-void RankBuilder::RequestCancelled(std::uint64_t request) {
-  const auto found = requests_.find(request);
-  if (found == requests_.end()) return;
-  diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
-  if (found->second.first == OperationClass::kSend && call_depth_ > 0) {
-    AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends() - 1 - found->second.second, 0, 0);
-  }
-  requests_.erase(found);
 }
 
 std::uint32_t RankBuilder::CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator,
@@ -396,21 +313,66 @@ std::uint32_t RankBuilder::CollectiveTypeOf(CollectiveKind kind, std::uint32_t c
   return entry->second;
 }
 
-void RankBuilder::Collective(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
-                             std::uint64_t sent, std::uint64_t received) {
-  if (InCall()) Post(RecordKind::kCollective, CollectiveTypeOf(kind, communicator, root), sent, received);
+void RankBuilder::AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
+                            std::uint64_t received) {
+  columns_.record_kind.Append(static_cast<std::int64_t>(kind));
+  columns_.record_target.Append(target);
+  columns_.record_back.Append(static_cast<std::int64_t>(back));
+  columns_.record_bytes.Append(static_cast<std::int64_t>(bytes));
+  columns_.record_received.Append(static_cast<std::int64_t>(received));
 }
 
-void RankBuilder::CollectivePost(std::optional<std::uint64_t> request) {
-  if (InCall()) PostRequest(RecordKind::kCollectivePost, 0, 0, request);
+void RankBuilder::NoteRequest(OperationClass type, std::optional<std::uint64_t> request) {
+  if (request) {
+    const bool is_new =
+        requests_.insert_or_assign(*request, std::pair(type, std::uint64_t{timeline_.posts(type)})).second;
+    if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", *request, Place()));
+  } else {
+    // As of every send of a Paraver trace; the first place alone is kept.
+    const bool is_first = diagnostics_.count(anomaly::kCompletionUnknown) == 0;
+    diagnostics_.Add(anomaly::kCompletionUnknown, 1, is_first ? Place() : "");
+  }
 }
 
-void RankBuilder::CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
-                                     std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
+void RankBuilder::Cancel(std::uint64_t request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) return;
+  diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
+  if (found->second.first == OperationClass::kSend && call_depth_ > 0) {
+    AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends() - 1 - found->second.second, 0, 0);
+  }
+  requests_.erase(found);
+}
+
+void RankBuilder::Record(const FedRecord& r) {
+  const OperationPart part = PartOf(r.kind);
+  if (!part.posts && !part.completes) return Cancel(*r.request);
   if (!InCall()) return;
-  const std::uint32_t type = CollectiveTypeOf(kind, communicator, root);
-  if (Complete(RecordKind::kCollectiveComplete, request, type, sent, received)) return;
-  Post(RecordKind::kCollective, type, sent, received);
+  RecordKind kind = r.kind;
+  std::optional<std::uint32_t> target = 0;
+  std::uint64_t bytes = 0, received = 0;
+  if (part.type == OperationClass::kSend ? part.posts : part.completes) {
+    target = part.IsCollective() ? CollectiveTypeOf(r.collective, r.communicator, r.root)
+                                 : EndpointOf(r.peer, r.communicator, r.tag);
+    bytes = r.bytes;
+    received = r.received;
+  }
+  if (!target) return;
+  if (!part.posts) {
+    const auto found = requests_.find(*r.request);
+    if (found != requests_.end() && found->second.first == part.type) {
+      AddRecord(kind, *target, timeline_.posts(part.type) - 1 - found->second.second, bytes, received);
+      requests_.erase(found);
+      return;
+    }
+    diagnostics_.Add(anomaly::kRequestUnknown, 1, fmt::format("request {} {}", *r.request, Place()));
+    if (part.type == OperationClass::kSend) return;
+    kind = part.IsCollective() ? RecordKind::kCollective : RecordKind::kReceive;  // posted now
+  } else if (!part.completes) {
+    NoteRequest(part.type, r.request);
+  }
+  ++timeline_.posts_[static_cast<std::size_t>(part.type)];
+  AddRecord(kind, *target, 0, bytes, received);
 }
 
 void RankBuilder::SynchroniseGroup(std::uint32_t window, const std::vector<std::int32_t>& group, std::uint32_t alone) {
@@ -453,22 +415,6 @@ void RankBuilder::Unlock(std::uint32_t window, std::optional<std::uint32_t> targ
   open->unlock_call = static_cast<std::uint32_t>(columns_.enter.size());
   rare_.lock_epochs.push_back(*open);
   open_locks_.erase(open);
-}
-
-void RankBuilder::Record(const FedRecord& r) {
-  switch (r.kind) {
-    case RecordKind::kSend: return Send(r.peer, r.communicator, r.tag, r.bytes);
-    case RecordKind::kSendPost: return SendPost(r.peer, r.communicator, r.tag, r.bytes, r.request);
-    case RecordKind::kSendComplete: return SendComplete(r.request);
-    case RecordKind::kSendCancelled: return RequestCancelled(r.request);
-    case RecordKind::kReceive: return Receive(r.peer, r.communicator, r.tag, r.bytes);
-    case RecordKind::kReceivePost: return ReceivePost(r.request);
-    case RecordKind::kReceiveComplete: return ReceiveComplete(r.peer, r.communicator, r.tag, r.bytes, r.request);
-    case RecordKind::kCollective: return Collective(r.collective, r.communicator, r.root, r.bytes, r.received);
-    case RecordKind::kCollectivePost: return CollectivePost(r.request);
-    case RecordKind::kCollectiveComplete:
-      return CollectiveComplete(r.collective, r.communicator, r.root, r.bytes, r.received, r.request);
-  }
 }
 
 RankTimeline RankBuilder::Finish() {

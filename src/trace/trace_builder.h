@@ -27,19 +27,21 @@
 
 namespace farscale {
 
-// A record of an MPI call. Members that a kind does not have are 0; `request` is unique within the rank. Peers and
-// roots are local ranks of the communicator.
+// A record of an MPI call, or of the region outside the cut before the first call or after the last. Only the post of a
+// send and what completes another operation say with whom it is, and how many bytes; others leave that out. Peers and
+// roots are local ranks of the communicator, requests any numbers unique among those pending in the rank. Posts without
+// a request do not say when they complete, and nobody waits for them.
 struct FedRecord {
   RecordKind kind = RecordKind::kSend;
-  Tick tick = 0;  // posts at the enter of their call, completions at its leave
   std::uint32_t peer = 0;
   std::uint32_t communicator = 0;
   std::uint32_t tag = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t received = 0;
-  std::uint64_t request = 0;
+  std::optional<std::uint64_t> request{};
   CollectiveKind collective = CollectiveKind::kBarrier;
-  std::optional<std::uint32_t> root;
+  std::optional<std::uint32_t> root{};  // nothing for collectives without one
+  std::uint64_t received = 0;
+  Tick tick = 0;  // posts at the enter of their call, completions at its leave
 };
 
 // Takes the events of one rank.
@@ -66,27 +68,36 @@ class RankBuilder final : public TimelineSink {
   void Enter(Tick tick, std::uint32_t region) override;
   void Leave(Tick tick, std::uint32_t region) override;
 
-  // Any of the records below.
   void Record(const FedRecord& record) override;
-
-  // Records of the MPI call around them, or of the region outside the cut before the first call or after the last.
-  // Peers and roots are local ranks of the communicator, requests any numbers unique among those pending. Without a
-  // request, when the operation completes is not known, and nobody waits for it.
-  void Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes);
+  // The same by the kind of the record.
+  void Send(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
+    Record({RecordKind::kSend, peer, communicator, tag, bytes});
+  }
   void SendPost(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
-                std::optional<std::uint64_t> request);
-  void SendComplete(std::uint64_t request);
-  void Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes);
-  void ReceivePost(std::uint64_t request);
+                std::optional<std::uint64_t> request) {
+    Record({RecordKind::kSendPost, peer, communicator, tag, bytes, request});
+  }
+  void SendComplete(std::uint64_t request) { Record({.kind = RecordKind::kSendComplete, .request = request}); }
+  void Receive(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes) {
+    Record({RecordKind::kReceive, peer, communicator, tag, bytes});
+  }
+  void ReceivePost(std::uint64_t request) { Record({.kind = RecordKind::kReceivePost, .request = request}); }
   void ReceiveComplete(std::uint32_t peer, std::uint32_t communicator, std::uint32_t tag, std::uint64_t bytes,
-                       std::uint64_t request);
-  void RequestCancelled(std::uint64_t request);
-  // `root`: nothing for collectives without one.
+                       std::uint64_t request) {
+    Record({RecordKind::kReceiveComplete, peer, communicator, tag, bytes, request});
+  }
+  void RequestCancelled(std::uint64_t request) { Record({.kind = RecordKind::kSendCancelled, .request = request}); }
   void Collective(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
-                  std::uint64_t sent, std::uint64_t received);
-  void CollectivePost(std::optional<std::uint64_t> request);
+                  std::uint64_t sent, std::uint64_t received) {
+    Record({RecordKind::kCollective, 0, communicator, 0, sent, {}, kind, root, received});
+  }
+  void CollectivePost(std::optional<std::uint64_t> request) {
+    Record({.kind = RecordKind::kCollectivePost, .request = request});
+  }
   void CollectiveComplete(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root,
-                          std::uint64_t sent, std::uint64_t received, std::uint64_t request);
+                          std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
+    Record({RecordKind::kCollectiveComplete, 0, communicator, 0, sent, request, kind, root, received});
+  }
 
   // The call around it synchronises the rank with these ranks of a window, which is a communicator of its own: a post
   // notifies each of them, a complete waits for the post of each and notifies them, a wait waits for their completes.
@@ -154,10 +165,8 @@ class RankBuilder final : public TimelineSink {
   std::uint32_t CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root);
   void AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
                  std::uint64_t received);
-  void Post(RecordKind kind, std::uint32_t target, std::uint64_t bytes, std::uint64_t received = 0);
-  void PostRequest(RecordKind kind, std::uint32_t target, std::uint64_t bytes, std::optional<std::uint64_t> request);
-  bool Complete(RecordKind kind, std::uint64_t request, std::uint32_t target, std::uint64_t bytes,
-                std::uint64_t received = 0);
+  void NoteRequest(OperationClass type, std::optional<std::uint64_t> request);
+  void Cancel(std::uint64_t request);
   std::int64_t SampleAt(Tick tick, std::size_t counter);
   void FinishCounter(std::size_t counter);
   std::string Place() const;
@@ -187,10 +196,8 @@ class RankBuilder final : public TimelineSink {
 
   std::vector<Samples> samples_;                                                          // one a counter
   std::unordered_map<std::uint64_t, std::pair<OperationClass, std::uint64_t>> requests_;  // with numbers of posts
-  struct HashEndpoint {
-    std::size_t operator()(const Endpoint& endpoint) const;
-  };
-  std::unordered_map<Endpoint, std::uint32_t, HashEndpoint> endpoint_index_;
+  static std::size_t Hash(const Endpoint& endpoint);
+  std::unordered_map<Endpoint, std::uint32_t, std::size_t (*)(const Endpoint&)> endpoint_index_{16, Hash};
   static constexpr std::uint32_t kNoEndpoint = std::numeric_limits<std::uint32_t>::max();
   std::array<std::uint32_t, 64> endpoint_cache_;  // index of an endpoint by the low bits of its hash
   std::map<CollectiveType, std::uint32_t> collective_index_;

@@ -152,7 +152,7 @@ class RankLines : public TimelineSink {
 
   void Record(const FedRecord& record) override {
     if (call_ == nullptr) return;
-    const std::size_t ordinal = static_cast<std::size_t>(record.request / 3);
+    const std::size_t ordinal = static_cast<std::size_t>(record.request.value_or(0) / 3);
     switch (record.kind) {
       case RecordKind::kSend:
       case RecordKind::kSendPost: sends[ordinal] = {enter_, enter_, record.bytes, record.tag}; break;

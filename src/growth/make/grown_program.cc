@@ -398,20 +398,7 @@ struct TimelineMaker {
     const auto tag =
         static_cast<std::uint32_t>(o.part->is.IsCollective() ? 0 : rule.tags.front().At(o.part->stage, rank, to));
     const std::uint64_t request = 3 * std::uint64_t{o.slot} + static_cast<std::uint64_t>(o.part->is.type);
-    switch (kind) {
-      case RecordKind::kSend: builder.Send(peer, communicator, tag, o.bytes); break;
-      case RecordKind::kSendPost: builder.SendPost(peer, communicator, tag, o.bytes, request); break;
-      case RecordKind::kSendComplete: builder.SendComplete(request); break;
-      case RecordKind::kReceive: builder.Receive(peer, communicator, tag, o.bytes); break;
-      case RecordKind::kReceivePost: builder.ReceivePost(request); break;
-      case RecordKind::kReceiveComplete: builder.ReceiveComplete(peer, communicator, tag, o.bytes, request); break;
-      case RecordKind::kCollective: builder.Collective(rule.collective, communicator, root, o.bytes, o.received); break;
-      case RecordKind::kCollectivePost: builder.CollectivePost(request); break;
-      case RecordKind::kCollectiveComplete:
-        builder.CollectiveComplete(rule.collective, communicator, root, o.bytes, o.received, request);
-        break;
-      default: break;
-    }
+    builder.Record({kind, peer, communicator, tag, o.bytes, request, rule.collective, root, o.received});
     return true;
   }
 };
