@@ -168,67 +168,56 @@ std::string_view ToString(CollectiveKind kind) {
 
 namespace {
 
-// Names under which the counters are commonly recorded (PAPI, perf, LIKWID), in lower case; the first found is taken.
-constexpr std::string_view kInstructionNames[] = {"papi_tot_ins",       "instructions",
-                                                  "perf::instructions", "perf::perf_count_hw_instructions",
-                                                  "inst_retired:any_p", "instr_retired_any"};
-constexpr std::string_view kCycleNames[] = {"papi_tot_cyc",
-                                            "cycles",
-                                            "cpu-cycles",
-                                            "perf::cycles",
-                                            "perf::perf_count_hw_cpu_cycles",
-                                            "cpu_clk_unhalted:thread_p",
-                                            "cpu_clk_unhalted_core"};
-constexpr std::string_view kCpuTimeNames[] = {"cpu_time",
-                                              "task-clock",
-                                              "perf::task-clock",
-                                              "perf::perf_count_sw_task_clock",
-                                              "perf_count_sw_task_clock",
-                                              "cpu-clock",
-                                              "perf::cpu-clock",
-                                              "perf::perf_count_sw_cpu_clock",
-                                              "perf_count_sw_cpu_clock"};
+using enum CounterMeaning;
 
-struct Meaning {
-  const char* name;
-  std::span<const std::string_view> usual;
-  std::string CounterNames::*wanted;
-};
-// Indexed by CounterMeaning.
-constexpr Meaning kMeanings[] = {{"instructions", kInstructionNames, &CounterNames::instructions},
-                                 {"cycles", kCycleNames, &CounterNames::cycles},
-                                 {"CPU time", kCpuTimeNames, &CounterNames::cpu_time}};
+// Names under which counters are commonly recorded (PAPI, perf, LIKWID), in lower case; the first found is taken.
+const std::vector<std::pair<CounterMeaning, std::string>>& UsualNames() {
+  static const auto names = [] {
+    std::vector<std::pair<CounterMeaning, std::string>> all;
+    const auto add = [&](CounterMeaning meaning, std::string_view usual) {
+      for (std::string& name : Split(usual, ' ')) all.emplace_back(meaning, std::move(name));
+    };
+    add(kInstructions,
+        "papi_tot_ins instructions perf::instructions perf::perf_count_hw_instructions inst_retired:any_p "
+        "instr_retired_any");
+    add(kCycles,
+        "papi_tot_cyc cycles cpu-cycles perf::cycles perf::perf_count_hw_cpu_cycles cpu_clk_unhalted:thread_p "
+        "cpu_clk_unhalted_core");
+    add(kCpuTime,
+        "cpu_time task-clock perf::task-clock perf::perf_count_sw_task_clock perf_count_sw_task_clock cpu-clock "
+        "perf::cpu-clock perf::perf_count_sw_cpu_clock perf_count_sw_cpu_clock");
+    return all;
+  }();
+  return names;
+}
 
 }  // namespace
 
 std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
-  const Meaning& described = kMeanings[static_cast<std::size_t>(meaning)];
-  const std::string& wanted = names.*described.wanted;
+  const std::string& wanted = meaning == kInstructions ? names.instructions
+                              : meaning == kCycles     ? names.cycles
+                                                       : names.cpu_time;
   if (!wanted.empty()) {
     const auto found = trace.FindCounter(wanted);
     if (found) return found;
     throw Error(ErrorKind::kUsage, trace.path, "no counter '" + wanted + "' in this trace", ListCounters(trace));
   }
-  for (const std::string_view name : described.usual) {
-    for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+  for (const auto& [of, name] : UsualNames()) {
+    for (std::size_t i = 0; of == meaning && i < trace.counters.size(); ++i) {
       if (ToLower(trace.counters[i].name) == name) return i;
     }
   }
   return std::nullopt;
 }
 
-bool IsUsualCounterName(const std::string& name) {
-  const auto has_name = [&](const Meaning& meaning) {
-    return std::ranges::find(meaning.usual, ToLower(name)) != meaning.usual.end();
-  };
-  return std::ranges::any_of(kMeanings, has_name);
+std::optional<CounterMeaning> UsualMeaning(const std::string& name) {
+  const auto found = std::ranges::find(UsualNames(), ToLower(name), &std::pair<CounterMeaning, std::string>::second);
+  return found == UsualNames().end() ? std::nullopt : std::optional(found->first);
 }
 
-bool IsNameOfCpuTime(const std::string& name) {
-  return std::ranges::find(kCpuTimeNames, ToLower(name)) != std::end(kCpuTimeNames);
+std::string ToString(CounterMeaning meaning) {
+  return meaning == kInstructions ? "instructions" : meaning == kCycles ? "cycles" : "CPU time";
 }
-
-std::string ToString(CounterMeaning meaning) { return kMeanings[static_cast<std::size_t>(meaning)].name; }
 
 double CountsPerSecond(const Counter& counter) {
   const std::string unit = ToLower(Trim(counter.unit));
@@ -252,17 +241,13 @@ void CheckCounterName(const Counter& counter, Diagnostics& diagnostics) {
     }
     return sum;
   };
-  for (const Meaning& meaning : kMeanings) {
-    for (const std::string_view usual : meaning.usual) {
-      if (counter.name.size() != usual.size()) continue;
-      const int off = bits_off(usual);
-      if (off == 0 && !counter.accumulates) {
-        diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}' is defined as a level", counter.name));
-      }
-      if (off == 1) {
-        diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}', not '{}'", counter.name, usual));
-      }
+  for (const auto& [meaning, usual] : UsualNames()) {
+    if (counter.name.size() != usual.size()) continue;
+    const int off = bits_off(usual);
+    if (off == 0 && !counter.accumulates) {
+      diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}' is defined as a level", counter.name));
     }
+    if (off == 1) diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}', not '{}'", counter.name, usual));
   }
 }
 

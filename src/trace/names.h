@@ -106,11 +106,8 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
 // "cycles", "instructions", "CPU time".
 std::string ToString(CounterMeaning meaning);
 
-// True if it is among those tried.
-bool IsUsualCounterName(const std::string& name);
-
-// True if a counter of this name is CPU time, by the usual names.
-bool IsNameOfCpuTime(const std::string& name);
+// The meaning of a counter by the usual names.
+std::optional<CounterMeaning> UsualMeaning(const std::string& name);
 
 // Counts of a CPU time counter in one second, by its unit and scale. Nanoseconds where the unit is none of
 // time: clocks of PAPI and perf are recorded so, with "#" as unit.

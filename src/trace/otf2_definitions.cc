@@ -574,7 +574,8 @@ void AddMetrics(const Raw& raw, const ReadOptions& options, TraceBuilder& builde
     metric.use = UseOf(member.mode);
     metric.type = member.type;
     const bool is_sparse = raw.sparse_members.contains(reference) && member.type != OTF2_TYPE_DOUBLE;
-    if (metric.use == MetricUse::kTotal && is_sparse && IsNameOfCpuTime(raw.Text(member.name))) {
+    if (metric.use == MetricUse::kTotal && is_sparse &&
+        UsualMeaning(raw.Text(member.name)) == CounterMeaning::kCpuTime) {
       metric.use = MetricUse::kCpuTime;
     }
     Counter counter{raw.Text(member.name), raw.Text(member.description),    raw.Text(member.unit),
@@ -586,7 +587,7 @@ void AddMetrics(const Raw& raw, const ReadOptions& options, TraceBuilder& builde
   }
   for (const auto& [string, text] : raw.strings) {
     const auto is_named = [number = string](const auto& entry) { return entry.second.name == number; };
-    if (!IsUsualCounterName(text) || std::ranges::any_of(raw.members, is_named)) continue;
+    if (!UsualMeaning(text) || std::ranges::any_of(raw.members, is_named)) continue;
     if (std::ranges::any_of(raw.regions, is_named)) continue;
     builder.trace().diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}' is the name of none", text));
   }
