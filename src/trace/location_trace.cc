@@ -169,143 +169,131 @@ void CompareBarriers(const std::vector<Region>& regions, RankTeams& result) {
   }
 }
 
-// Hands events of one thread on to the builder of its location. A barrier around others is interrupted by them, since
-// calls do not nest.
-struct ThreadWriter {
-  RankBuilder builder;
-  std::unordered_map<std::uint32_t, std::uint32_t> barriers{};  // communicators by event
-  std::vector<std::uint32_t> open{};                            // regions, the outermost first, calls included
-
-  const Region& RegionAt(std::uint32_t index) const { return builder.definitions().regions[index]; }
-  bool InBarrier() const { return !open.empty() && RegionAt(open.back()).IsTeamBarrier(); }
-
-  void Enter(Tick tick, std::uint32_t region) {
-    if (InBarrier()) builder.Leave(tick, open.back());
-    open.push_back(region);
-    builder.Enter(tick, region);
-  }
-
-  // Enters the region of an event, which may be an OpenMP barrier.
-  void EnterAt(std::uint32_t event, Tick tick, std::uint32_t region) {
-    Enter(tick, region);
-    const auto communicator = barriers.find(event);
-    if (!RegionAt(region).IsTeamBarrier() || communicator == barriers.end()) return;
-    const bool is_implicit = RegionAt(region).team_role == TeamRole::kImplicitBarrier;
-    builder.Collective(is_implicit ? CollectiveKind::kImplicitBarrier : CollectiveKind::kThreadBarrier,
-                       communicator->second, std::nullopt, 0, 0);
-  }
-
-  void Leave(Tick tick) {
-    builder.Leave(tick, open.back());
-    open.pop_back();
-    if (InBarrier()) builder.Enter(tick, open.back());
-  }
-
-  void Fork(Tick begin, Tick end, std::uint32_t region, std::optional<std::uint32_t> communicator) {
-    Enter(begin, region);
-    if (communicator) builder.Collective(CollectiveKind::kFork, *communicator, std::uint32_t{0}, 0, 0);
-    Leave(end);
-  }
-};
-
-ThreadWriter NewThreadWriter(const Trace& definitions, std::int32_t location, const RankTeams& teams,
-                             std::size_t thread) {
-  ThreadWriter writer{RankBuilder(definitions, location)};
-  for (const TeamSpan& span : teams.threads[thread].spans) {
-    if (span.fork == kNoFork || !teams.forks[span.fork].barriers_agree) continue;
-    for (const std::uint32_t event : span.barriers) writer.barriers[event] = *teams.forks[span.fork].communicator;
-  }
-  return writer;
-}
-
-// The main thread's own events, with forks in their places. Counters are left out.
-class MainSink : public TimelineSink {
+// Hands events of one thread on to the builder of its location, with the thread's forks in their places. Counters are
+// left out. A barrier around others is interrupted by them, since calls do not nest.
+class ThreadWriter : public TimelineSink {
  public:
-  MainSink(ThreadWriter writer, std::span<TeamFork> forks) : writer_(std::move(writer)), forks_(forks) {}
+  ThreadWriter(const Trace& definitions, std::int32_t location, RankTeams& teams, std::size_t thread)
+      : builder_(definitions, location) {
+    if (thread == 0) forks_ = teams.forks;
+    for (const TeamSpan& span : teams.threads[thread].spans) {
+      if (span.fork == kNoFork || !teams.forks[span.fork].barriers_agree) continue;
+      for (const std::uint32_t event : span.barriers) barriers_[event] = *teams.forks[span.fork].communicator;
+    }
+  }
 
   void Enter(Tick tick, std::uint32_t region) override {
     ForkUntilHere();
-    writer_.EnterAt(events_, tick, region);
+    Open(tick, region);
+    const auto communicator = barriers_.find(events_);
     events_ += IsEvent(region) ? 1 : 0;
+    if (!RegionAt(region).IsTeamBarrier() || communicator == barriers_.end()) return;
+    const bool is_implicit = RegionAt(region).team_role == TeamRole::kImplicitBarrier;
+    builder_.Collective(is_implicit ? CollectiveKind::kImplicitBarrier : CollectiveKind::kThreadBarrier,
+                        communicator->second, std::nullopt, 0, 0);
   }
 
   void Leave(Tick tick, std::uint32_t region) override {
     if (IsEvent(region)) ForkUntilHere();
-    writer_.Leave(tick);
+    Close(tick);
     if (IsEvent(region)) {
       ++events_;
-    } else if (writer_.RegionAt(region).is_mpi) {
+    } else if (RegionAt(region).is_mpi) {
       ++mpi_calls_;
     }
   }
 
+  void Record(const FedRecord& record) override { builder_.Record(record); }
+  void SetCounter(Tick, std::uint32_t, std::int64_t) override {}
+  void MeasurementOff(Tick tick) override { builder_.MeasurementOff(tick); }
+  void MeasurementOn(Tick tick) override { builder_.MeasurementOn(tick); }
+  void BufferFlush(Tick begin, Tick end) override { builder_.BufferFlush(begin, end); }
+
   RankTimeline Finish() {
     events_ = mpi_calls_ = std::numeric_limits<std::uint32_t>::max();
     ForkUntilHere();
-    return writer_.builder.Finish();
+    return builder_.Finish();
   }
 
-  void Record(const FedRecord& record) override { writer_.builder.Record(record); }
-  void SetCounter(Tick, std::uint32_t, std::int64_t) override {}
-  void MeasurementOff(Tick tick) override { writer_.builder.MeasurementOff(tick); }
-  void MeasurementOn(Tick tick) override { writer_.builder.MeasurementOn(tick); }
-  void BufferFlush(Tick begin, Tick end) override { writer_.builder.BufferFlush(begin, end); }
+  void Fork(Tick begin, Tick end, std::uint32_t region, std::optional<std::uint32_t> communicator) {
+    Open(begin, region);
+    if (communicator) builder_.Collective(CollectiveKind::kFork, *communicator, std::uint32_t{0}, 0, 0);
+    Close(end);
+  }
+
+  // Leaves and enters regions until these are open, when the thread begins to idle.
+  void OpenLike(const std::vector<std::uint32_t>& regions, Tick tick) {
+    const auto same = static_cast<std::size_t>(std::ranges::mismatch(open_, regions).in2 - regions.begin());
+    while (open_.size() > same) Close(tick);
+    for (std::size_t i = same; i < regions.size(); ++i) Open(tick, regions[i]);
+  }
+
+  // The part of another thread than the main one in a team.
+  void WriteSpan(const RankTimeline& timeline, const TeamSpan& span) {
+    const std::size_t around = open_.size();
+    events_ = span.begin.event;
+    for (std::uint32_t call = span.begin.call; call <= span.end.call; ++call) {
+      const bool is_last = call == span.end.call;
+      while (events_ < span.end.event) {
+        const RankTimeline::RegionEvent next = timeline.region_event(events_);
+        if (!is_last && next.call > call) break;
+        if (!next.is_leave) {
+          Enter(next.tick, next.region);
+        } else if (open_.size() > around) {
+          Leave(next.tick, next.region);
+        } else {
+          ++events_;  // the thread entered it before its team
+        }
+      }
+      if (is_last) break;
+      Open(timeline.enter(call), timeline.region(call));
+      Close(timeline.leave(call));
+    }
+    while (open_.size() > around) Close(span.end.tick);
+  }
 
  private:
+  const Region& RegionAt(std::uint32_t index) const { return builder_.definitions().regions[index]; }
+  bool InBarrier() const { return !open_.empty() && RegionAt(open_.back()).IsTeamBarrier(); }
   // The timeline numbers barriers as regions.
   bool IsEvent(std::uint32_t index) const {
-    const Region& region = writer_.RegionAt(index);
+    const Region& region = RegionAt(index);
     return region.IsTeamBarrier() || (!region.is_mpi && !region.is_outside);
+  }
+
+  void Open(Tick tick, std::uint32_t region) {
+    if (InBarrier()) builder_.Leave(tick, open_.back());
+    open_.push_back(region);
+    builder_.Enter(tick, region);
+  }
+  void Close(Tick tick) {
+    builder_.Leave(tick, open_.back());
+    open_.pop_back();
+    if (InBarrier()) builder_.Enter(tick, open_.back());
   }
 
   void ForkUntilHere() {
     for (; next_ < forks_.size(); ++next_) {
       TeamFork& fork = forks_[next_];
       if (fork.fork.call > mpi_calls_ || fork.fork.event > events_) return;
-      for (const std::uint32_t region : writer_.open) {
-        if (!writer_.RegionAt(region).is_mpi) fork.open.push_back(region);
+      for (const std::uint32_t region : open_) {
+        if (!RegionAt(region).is_mpi) fork.open.push_back(region);
       }
       if (!fork.communicator) continue;
       // Before the team begins, the main thread works.
       const bool begins_at_once = fork.fork.call == fork.begin.call && fork.fork.event == fork.begin.event;
       const Tick end = begins_at_once ? fork.begin.tick : fork.fork.tick;
-      writer_.Fork(fork.fork.tick, end, fork.region, fork.communicator);
+      Fork(fork.fork.tick, end, fork.region, fork.communicator);
     }
   }
 
-  ThreadWriter writer_;
-  std::span<TeamFork> forks_;
+  RankBuilder builder_;
+  std::unordered_map<std::uint32_t, std::uint32_t> barriers_;  // communicators by event
+  std::vector<std::uint32_t> open_;                            // regions, the outermost first, calls included
+  std::span<TeamFork> forks_;                                  // the main thread's
   std::size_t next_ = 0;
   std::uint32_t events_ = 0, mpi_calls_ = 0;  // written so far
 };
-
-// Leaves and enters regions until these are open, when the thread begins to idle.
-void OpenLike(const std::vector<std::uint32_t>& regions, Tick tick, ThreadWriter& writer) {
-  const auto same = static_cast<std::size_t>(std::ranges::mismatch(writer.open, regions).in2 - regions.begin());
-  while (writer.open.size() > same) writer.Leave(tick);
-  for (std::size_t i = same; i < regions.size(); ++i) writer.Enter(tick, regions[i]);
-}
-
-void WriteSpan(const RankTimeline& timeline, const TeamSpan& span, ThreadWriter& writer) {
-  const std::size_t around = writer.open.size();
-  std::uint32_t event = span.begin.event;
-  for (std::uint32_t call = span.begin.call; call <= span.end.call; ++call) {
-    const bool is_last = call == span.end.call;
-    for (; event < span.end.event; ++event) {
-      const RankTimeline::RegionEvent next = timeline.region_event(event);
-      if (!is_last && next.call > call) break;
-      if (!next.is_leave) {
-        writer.EnterAt(event, next.tick, next.region);
-      } else if (writer.open.size() > around) {  // else the thread entered it before its team
-        writer.Leave(next.tick);
-      }
-    }
-    if (is_last) break;
-    writer.Enter(timeline.enter(call), timeline.region(call));
-    writer.Leave(timeline.leave(call));
-  }
-  while (writer.open.size() > around) writer.Leave(span.end.tick);
-}
 
 // Region events that no team of the thread contains.
 std::uint64_t EventsOutside(const TeamThread& thread) {
@@ -319,15 +307,15 @@ RankTimeline WriteWorker(const RankTeams& teams, std::size_t thread, Tick idle_s
                          ThreadWriter writer) {
   for (const TeamSpan& span : teams.threads[thread].spans) {
     const TeamFork* fork = span.fork == kNoFork ? nullptr : &teams.forks[span.fork];
-    if (fork != nullptr) OpenLike(fork->open, idle_since, writer);
+    if (fork != nullptr) writer.OpenLike(fork->open, idle_since);
     const Tick until = std::max(span.begin.tick, idle_since);
     writer.Fork(idle_since, until, fork != nullptr ? fork->region : unknown_fork,
                 fork != nullptr ? fork->communicator : std::nullopt);
-    WriteSpan(*teams.threads[thread].timeline, span, writer);
+    writer.WriteSpan(*teams.threads[thread].timeline, span);
     idle_since = std::max(span.end.tick, until);
   }
-  OpenLike({}, idle_since, writer);
-  return writer.builder.Finish();
+  writer.OpenLike({}, idle_since);
+  return writer.Finish();
 }
 
 void CopyDefinitions(const Trace& trace, TraceBuilder& builder) {
@@ -454,12 +442,12 @@ Trace LocationTrace(const Trace& trace) {
   std::vector<RankTimeline>& timelines = builder.trace().timelines;  // diagnostics are those of reading, once more
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const auto writer = [&](std::size_t thread) {
-      return NewThreadWriter(builder.definitions(), locations[rank][thread], teams[rank], thread);
+      return ThreadWriter(builder.definitions(), locations[rank][thread], teams[rank], thread);
     };
     const RankTimeline& main = trace.timelines[rank];
-    MainSink sink(writer(0), teams[rank].forks);
-    FeedTimeline(trace, local_ranks, rank, sink);
-    timelines[static_cast<std::size_t>(locations[rank][0])] = sink.Finish();
+    ThreadWriter of_main = writer(0);
+    FeedTimeline(trace, local_ranks, rank, of_main);
+    timelines[static_cast<std::size_t>(locations[rank][0])] = of_main.Finish();
     for (std::size_t i = 1; i < teams[rank].threads.size(); ++i) {
       if (teams[rank].threads[i].spans.empty()) continue;
       timelines[static_cast<std::size_t>(locations[rank][i])] =
