@@ -46,10 +46,14 @@ void ReadState(ParaverStreamReader& reader, ParaverState& state) {
 
 }  // namespace
 
+OrderedStream<ParaverState> ReadParaverStates(const ParaverTaskParts& parts) {
+  return {parts, ParaverStream::kStates, ReadState, &ParaverState::begin};
+}
+
 EventCursor::EventCursor(const ParaverTaskParts& parts)
     : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick),
       has_running_(parts.states.has_running),
-      states_(parts, ParaverStream::kStates, ReadState, &ParaverState::begin) {}
+      states_(ReadParaverStates(parts)) {}
 
 // All moments of the next tick.
 bool EventCursor::Load() {
@@ -178,39 +182,6 @@ const ParaverMoment* EventCursor::Peek(std::size_t ahead) {
 void EventCursor::Advance() {
   spare_.push_back(std::move(ready_.front().facts));
   ready_.pop_front();
-}
-
-StateCursor::StateCursor(const ParaverTaskParts& parts)
-    : summary_(parts.states), states_(parts, ParaverStream::kStates, ReadState, &ParaverState::begin) {}
-
-void StateCursor::NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart,
-                             std::vector<ParaverState>& stretches) {
-  stretches.clear();
-  const auto add = [&](Tick begin, Tick end, std::uint32_t state = kParaverNotCreated) {
-    if (begin >= end) return;
-    if (std::ranges::find(apart, state) == apart.end()) state = kParaverNotCreated;
-    if (!stretches.empty() && stretches.back().end == begin && stretches.back().state == state) {
-      stretches.back().end = end;
-    } else {
-      stretches.push_back({begin, end, state});
-    }
-  };
-  while (from < to) {
-    const ParaverState* state = states_.Peek();
-    if (state == nullptr) return add(from, to);
-    if (state->end <= from) {
-      states_.Drop();
-      continue;
-    }
-    const Tick begin = std::clamp(state->begin, from, to);
-    const Tick end = std::min(state->end, to);
-    add(from, begin);
-    if (state->state != kParaverRunning) add(begin, end, state->state);
-    if (begin < end && IsParaverMpiState(state->state)) in_mpi_.Add(begin, end);
-    if (begin < end && state->state == kParaverSynchronization) in_synchronization_.Add(begin, end);
-    has_teams_ |= state->state == kParaverForkJoin;
-    from = std::max(begin, end);
-  }
 }
 
 }  // namespace farscale

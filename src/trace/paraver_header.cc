@@ -64,7 +64,7 @@ class LineCursor {
 };
 
 // 1000_ns; microseconds without unit.
-void ReadDuration(LineCursor& cursor, ParaverHeader& header) {
+void ReadDuration(LineCursor& cursor, ParaverInput& header) {
   header.duration = static_cast<Tick>(cursor.Number("duration", std::uint64_t{1} << 62));
   if (!cursor.Skip('_')) return;
   const std::string_view unit = cursor.Until(":");
@@ -94,7 +94,7 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ReadTasks(LineCursor& cursor,
 
 // :2(1:1,1:1),3:1(1:1),1 are two applications with their numbers of communicators. Extrae gives those of all with the
 // last one, and no colon before any but the first: :2(1:1,1:1),1(1:1),4.
-void ReadApplications(LineCursor& cursor, ParaverHeader& header) {
+void ReadApplications(LineCursor& cursor, ParaverInput& header) {
   const std::uint64_t count = cursor.Number("number of applications", kMostTasks);
   std::optional<std::uint64_t> tasks;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -112,9 +112,10 @@ void ReadApplications(LineCursor& cursor, ParaverHeader& header) {
 }
 
 // #Paraver (09/10/2019 at 16:08):21898659139_ns:1(1):1:1(1:1),1
-ParaverHeader ReadFirstLine(const std::string& path, std::uint64_t number, std::string_view line) {
+ParaverInput ReadFirstLine(const std::string& path, std::uint64_t number, std::string_view line) {
   LineCursor cursor(path, number, line);
-  ParaverHeader header;
+  ParaverInput header;
+  header.path = path;
   if (!line.starts_with("#Paraver")) cursor.Fail("does not begin with #Paraver");
   cursor.Until("(");
   cursor.Expect('(', "before the date");
@@ -186,8 +187,8 @@ bool ReadGroups(LineCursor& cursor, const ParaverApplication& owner, std::size_t
 
 // c:1:2:2:1:3 is communicator 2 of application 1, with the 2 tasks 1 and 3. i:1:5:2:3 and i:1:5:2:1:3:4 are the
 // intercommunicator 5 of communicators 2 and 3; some tools list the members of intercommunicators as of others.
-void ReadCommunicator(const std::string& path, std::uint64_t number, std::string_view line, ParaverHeader& header) {
-  LineCursor cursor(path, number, line);
+void ReadCommunicator(std::uint64_t number, std::string_view line, ParaverInput& header) {
+  LineCursor cursor(header.path, number, line);
   const bool is_inter = line.front() == 'i';
   cursor.Until(":");
   cursor.Expect(':', "behind c");
@@ -212,7 +213,7 @@ void ReadCommunicator(const std::string& path, std::uint64_t number, std::string
     const Communicator& other = owner.communicators[known->second].second;
     if (other.members == communicator.members && other.remote == communicator.remote) return;
     header.contradictions.push_back(
-        fmt::format("{}, line {}: communicator {} is defined before with other members", path, number, id));
+        fmt::format("{}, line {}: communicator {} is defined before with other members", header.path, number, id));
     return;
   }
   owner.intercommunicators += is_inter ? 1 : 0;
@@ -220,21 +221,22 @@ void ReadCommunicator(const std::string& path, std::uint64_t number, std::string
 }
 
 // Extrae does not count intercommunicators, others do.
-void CompareCommunicators(const std::string& path, ParaverHeader& header) {
+void CompareCommunicators(ParaverInput& header) {
   for (std::size_t i = 0; i < header.applications.size(); ++i) {
     const ParaverApplication& application = header.applications[i];
     const std::size_t defined = application.communicators.size();
     const std::uint64_t announced = application.announced_communicators;
     if (announced == defined || announced + application.intercommunicators == defined) continue;
     if (announced == 0) continue;  // some tools do not say
-    header.contradictions.push_back(fmt::format(
-        "{}: the header announces {} communicators of application {}, {} follow", path, announced, i + 1, defined));
+    header.contradictions.push_back(
+        fmt::format("{}: the header announces {} communicators of application {}, {} follow", header.path, announced,
+                    i + 1, defined));
   }
 }
 
 }  // namespace
 
-ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text) {
+ParaverInput ReadParaverHeader(const std::string& path, ParaverText& text) {
   std::string line;
   std::uint64_t number = 1;
   if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "is empty");
@@ -242,7 +244,7 @@ ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text) {
     ++number;
     if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "has no header");
   }
-  ParaverHeader header = ReadFirstLine(path, number, line.substr(0, line.find_last_not_of(" \t") + 1));
+  ParaverInput header = ReadFirstLine(path, number, line.substr(0, line.find_last_not_of(" \t") + 1));
   while (true) {
     const std::string next = text.Peek(1);
     if (next != "c" && next != "i" && next != "#" && next != "\n" && next != "\r") break;
@@ -253,10 +255,10 @@ ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text) {
       if (!header.tools.empty()) header.tools += "; ";
       header.tools += ToUtf8(std::string_view(line).substr(1));
     } else {
-      ReadCommunicator(path, number, line, header);
+      ReadCommunicator(number, line, header);
     }
   }
-  CompareCommunicators(path, header);
+  CompareCommunicators(header);
   return header;
 }
 

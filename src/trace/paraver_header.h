@@ -22,17 +22,6 @@ struct ParaverApplication {
   std::uint64_t announced_communicators = 0;
 };
 
-struct ParaverHeader {
-  Tick duration = 0;  // 0: not known
-  double ticks_per_second = 1e6;
-  std::vector<ParaverApplication> applications;
-  std::string tools;                        // that made this trace out of another, as its comments say
-  std::vector<std::string> contradictions;  // sentences with file and line
-};
-
-// Reads the lines before the first record. Throws an input error with the line when they are not as they must be.
-ParaverHeader ReadParaverHeader(const std::string& path, ParaverText& text);
-
 // The names in a Paraver trace: of event types and values from the .pcf file, of nodes and processes from the .row
 // file, and what is known without them.
 
@@ -52,16 +41,24 @@ struct ParaverNames {
 // Reads what lies beside the trace. Unknown lines are passed over: these files only name things.
 ParaverNames ReadParaverNames(const std::string& trace);
 
-// A trace whose records are to be read.
+// A trace whose records are to be read: what its header says, and how it is read.
 struct ParaverInput {
   std::string path;
+  Tick duration = 0;  // 0: not known
+  double ticks_per_second = 1e6;
+  std::vector<ParaverApplication> applications;
+  std::string tools;                        // that made this trace out of another, as its comments say
+  std::vector<std::string> contradictions;  // sentences with file and line
+
   ReadOptions options;
-  ParaverHeader header;
   ParaverNames names;
   std::uint32_t application = 0;  // from 0 on
 
-  const ParaverApplication& chosen() const { return header.applications[application]; }
+  const ParaverApplication& chosen() const { return applications[application]; }
 };
+
+// Reads the lines before the first record. Throws an input error with the line when they are not as they must be.
+ParaverInput ReadParaverHeader(const std::string& path, ParaverText& text);
 
 // X.pcf and X.row of X.prv or X.prv.gz, whether they exist or not.
 std::string ParaverNamesFile(const std::string& trace, const char* extension);

@@ -117,14 +117,13 @@ bool MayPost(MpiCall call, bool is_send) {
 
 // At the tick that the call shares with others each gets its own messages: those that come later what the call cannot
 // have posted, and of a call without length all but the first.
-void ParaverMessages::InCall(Tick enter, const CallEnd& end, MpiCall call, RankBuilder& rank) {
-  if (end.has_inner) call = MpiCall::kOther;
-  const std::size_t sends = Taken(sends_, next_send_, MostPosts(call, true), enter, end.tick, end.others_send);
-  const std::size_t receives =
-      Taken(receives_, next_receive_, MostPosts(call, false), enter, end.tick, end.others_receive);
+void ParaverMessages::InCall(Tick enter, Tick leave, MpiCall call, bool others_send, bool others_receive,
+                             RankBuilder& rank) {
+  const std::size_t sends = Taken(sends_, next_send_, MostPosts(call, true), enter, leave, others_send);
+  const std::size_t receives = Taken(receives_, next_receive_, MostPosts(call, false), enter, leave, others_receive);
   for (; next_receive_ < receives; ++next_receive_) {
     const MessageEnd& message = receives_[next_receive_];
-    if (message.complete <= end.tick && MayCompleteReceives(call)) {
+    if (message.complete <= leave && MayCompleteReceives(call)) {
       rank.Receive(message.peer, world_, message.tag, message.bytes);
       continue;
     }
@@ -142,7 +141,7 @@ void ParaverMessages::InCall(Tick enter, const CallEnd& end, MpiCall call, RankB
     }
   }
   if (!MayCompleteReceives(call)) return;
-  for (; !pending_.empty() && pending_.top().first <= end.tick; pending_.pop()) {
+  for (; !pending_.empty() && pending_.top().first <= leave; pending_.pop()) {
     const std::size_t number = pending_.top().second;
     const MessageEnd& message = receives_[number];
     rank.ReceiveComplete(message.peer, world_, message.tag, message.bytes, number);

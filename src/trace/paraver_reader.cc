@@ -28,36 +28,36 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kUserFunction = 60000019;
 constexpr std::uint32_t kOneSidedEvent = 50000004;
 
-std::uint32_t ChooseApplication(const std::string& path, const ParaverHeader& header, std::optional<int> wanted) {
-  const std::size_t count = header.applications.size();
+std::uint32_t ChooseApplication(const ParaverInput& input, std::optional<int> wanted) {
+  const std::size_t count = input.applications.size();
   if (!wanted && count == 1) return 0;
   if (wanted && *wanted >= 1 && static_cast<std::size_t>(*wanted) <= count) {
     return static_cast<std::uint32_t>(*wanted - 1);
   }
   std::vector<std::string> list;
   for (std::size_t i = 0; i < count; ++i) {
-    list.push_back(fmt::format("{} with {} tasks", i + 1, header.applications[i].tasks.size()));
+    list.push_back(fmt::format("{} with {} tasks", i + 1, input.applications[i].tasks.size()));
   }
   if (wanted) {
-    throw Error(ErrorKind::kUsage, path, fmt::format("there is no application {} in this trace", *wanted),
+    throw Error(ErrorKind::kUsage, input.path, fmt::format("there is no application {} in this trace", *wanted),
                 "it has application " + Join(list, ", "));
   }
-  throw Error(ErrorKind::kUsage, path, "the trace has several applications: " + Join(list, ", "),
+  throw Error(ErrorKind::kUsage, input.path, "the trace has several applications: " + Join(list, ", "),
               "choose one with --application, or with application in the study");
 }
 
 constexpr double kMostMissing = 0.01;  // share of the run; chosen as the limit of damaged lines
 
 double ShareMissing(const ParaverInput& input, const ParaverRecords& records) {
-  if (input.header.duration == 0) return 0;
-  return 1 - static_cast<double>(records.last_begin) / static_cast<double>(input.header.duration);
+  if (input.duration == 0) return 0;
+  return 1 - static_cast<double>(records.last_begin) / static_cast<double>(input.duration);
 }
 
 // "at 4 s of the 22 s that the header gives"
 std::string LastTime(const ParaverInput& input, const ParaverRecords& records) {
   return fmt::format("at {:.6g} s of the {:.6g} s that the header gives",
-                     static_cast<double>(records.last_begin) / input.header.ticks_per_second,
-                     static_cast<double>(input.header.duration) / input.header.ticks_per_second);
+                     static_cast<double>(records.last_begin) / input.ticks_per_second,
+                     static_cast<double>(input.duration) / input.ticks_per_second);
 }
 
 void RefuseDamage(const ParaverInput& input, const ParaverRecords& records, const Diagnostics& diagnostics) {
@@ -103,14 +103,14 @@ void DiagnoseStates(const ParaverInput& input, const ParaverRecords& records, Di
     if (!records.tasks[task].IsInOrder(ParaverStream::kStates)) continue;
     const std::string example =
         fmt::format("before line {}: rank {} has no state from {:.6g} s on", states.first_missing_line, task,
-                    static_cast<double>(states.first_missing) / input.header.ticks_per_second);
+                    static_cast<double>(states.first_missing) / input.ticks_per_second);
     diagnostics.Add(anomaly::kStateMissing, states.missing, example);
     if (states.missing > 0 && first.empty()) first = example;
-    if (input.header.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
+    if (input.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
     missing += states.missing_ticks;
     all += states.end - states.begin;
   }
-  if (!input.header.tools.empty()) return;
+  if (!input.tools.empty()) return;
   diagnostics.AddTime(anomaly::kStateMissing, missing, all);
   const double share = all > 0 ? static_cast<double>(missing) / static_cast<double>(all) : 0;
   if (share <= anomaly::kStateMissing.fatal_share || diagnostics.Accepts(anomaly::kStateMissing)) return;
@@ -123,7 +123,7 @@ void DiagnoseStates(const ParaverInput& input, const ParaverRecords& records, Di
 // The .row file names every thread that the header lists. Tools that cut traces may copy it as it is.
 void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
   std::uint64_t threads = 0;
-  for (const ParaverApplication& application : input.header.applications) {
+  for (const ParaverApplication& application : input.applications) {
     for (const auto& [node, own] : application.tasks) threads += static_cast<std::uint64_t>(std::max(own, 1));
   }
   if (input.names.threads == 0 || input.names.threads == threads) return;
@@ -131,8 +131,7 @@ void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
   const std::string what = fmt::format("{}, line {}: the file names {} threads, the header of the trace {}", row,
                                        input.names.threads_line, input.names.threads, threads);
   const double differing = std::fabs(static_cast<double>(threads) - static_cast<double>(input.names.threads));
-  if (input.header.tools.empty() &&
-      differing > kMostMissing * static_cast<double>(std::max(threads, input.names.threads)) &&
+  if (input.tools.empty() && differing > kMostMissing * static_cast<double>(std::max(threads, input.names.threads)) &&
       !diagnostics.Accepts(anomaly::kHeaderContradicted)) {
     throw Error(ErrorKind::kInput, input.path, what,
                 AdviceToAccept("one of both is damaged or of another trace; copy them again, or remove the .row file",
@@ -158,7 +157,7 @@ void CompareMpiNames(const ParaverInput& input, const std::set<ParaverSymbol>& s
 // Functions of the program that are all gone, and with them the counters of their records.
 void NoticeLostFunctions(const ParaverInput& input, Diagnostics& diagnostics) {
   const auto functions = input.names.values.find(kUserFunction);
-  if (input.header.applications.size() > 1 || functions == input.names.values.end()) return;
+  if (input.applications.size() > 1 || functions == input.names.values.end()) return;
   const auto is_function = [](const auto& value) { return value.first != 0; };
   const auto named = std::ranges::count_if(functions->second, is_function);
   if (named == 0) return;
@@ -170,8 +169,7 @@ void NoticeLostFunctions(const ParaverInput& input, Diagnostics& diagnostics) {
 void Diagnose(const ParaverInput& input, const ParaverRecords& records, Diagnostics& diagnostics) {
   diagnostics.Add(anomaly::kDamagedLine, records.damaged, records.first_damage);
   diagnostics.AddPopulation(anomaly::kDamagedLine, records.lines);
-  for (const std::string& sentence : input.header.contradictions)
-    diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
+  for (const std::string& sentence : input.contradictions) diagnostics.Add(anomaly::kHeaderContradicted, 1, sentence);
   if (records.not_read > 0) {
     diagnostics.Add(anomaly::kRecordNotRead, records.not_read,
                     fmt::format("line {}: a global operation", records.first_not_read));
@@ -182,13 +180,12 @@ void Diagnose(const ParaverInput& input, const ParaverRecords& records, Diagnost
   diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, records.mpi_calls_on_threads);
   // Tools that cut and filter traces leave the duration as it was.
   constexpr double kSmallestShare = 0.999;  // chosen: tools round, and end some records late
-  const bool ends_early =
-      static_cast<double>(records.last_tick) < kSmallestShare * static_cast<double>(input.header.duration);
-  if (ends_early && input.header.tools.empty() && input.header.applications.size() == 1) {
+  const bool ends_early = static_cast<double>(records.last_tick) < kSmallestShare * static_cast<double>(input.duration);
+  if (ends_early && input.tools.empty() && input.applications.size() == 1) {
     diagnostics.Add(
         anomaly::kTraceEndsEarly, 1,
-        fmt::format("at {:.6g} s of {:.6g} s", static_cast<double>(records.last_tick) / input.header.ticks_per_second,
-                    static_cast<double>(input.header.duration) / input.header.ticks_per_second));
+        fmt::format("at {:.6g} s of {:.6g} s", static_cast<double>(records.last_tick) / input.ticks_per_second,
+                    static_cast<double>(input.duration) / input.ticks_per_second));
   }
 }
 
@@ -353,8 +350,10 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
 
 Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   ParaverText text(path);
-  ParaverInput input{path, options, ReadParaverHeader(path, text), ReadParaverNames(path)};
-  input.application = ChooseApplication(path, input.header, options.application);
+  ParaverInput input = ReadParaverHeader(path, text);
+  input.options = options;
+  input.names = ReadParaverNames(path);
+  input.application = ChooseApplication(input, options.application);
   ParaverRecords records = ReadParaverRecords(input, text);
 
   TraceBuilder builder;
@@ -363,7 +362,7 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   RefuseDamage(input, records, trace.diagnostics);
   trace.path = path;
   trace.format = "Paraver";
-  trace.ticks_per_second = input.header.ticks_per_second;
+  trace.ticks_per_second = input.ticks_per_second;
   trace.events = records.records;
   Diagnose(input, records, trace.diagnostics);
   DiagnoseStates(input, records, trace.diagnostics);
@@ -372,7 +371,7 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   for (const ParaverBlock& block : records.blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
   CompareMpiNames(input, symbols, trace.diagnostics);
   ParaverTraceFacts facts;
-  facts.is_part = !input.header.tools.empty();
+  facts.is_part = !input.tools.empty();
   AddParaverPlaces(input, builder);
   AddParaverDevices(input, records.threads, builder);
   AddParaverCommunicators(input.chosen(), builder, facts);

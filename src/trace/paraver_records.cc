@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "base/diagnostics.h"
@@ -48,7 +49,7 @@ class RecordLog {
     begin_ = at_ = bytes_.data() + size_;
     stream_ = static_cast<std::uint32_t>(stream);
     segment_ = index;
-    ParaverSegment& segment = segments_[index];
+    ParaverTaskParts& segment = segments_[index];
     Put(ZigZag(time - segment.last[stream_]));
     if (segment.bytes[stream_] == 0) {
       segment.first[stream_] = time;
@@ -65,10 +66,10 @@ class RecordLog {
     *at_++ = static_cast<std::uint8_t>(value);
   }
   // Returns the segment of the record.
-  ParaverSegment& End() {
+  ParaverTaskParts& End() {
     const auto length = static_cast<std::uint32_t>(at_ - begin_);
     pieces_.emplace_back(segment_ * kParaverStreams + stream_, length);
-    ParaverSegment& segment = segments_[segment_];
+    ParaverTaskParts& segment = segments_[segment_];
     segment.bytes[stream_] += length;
     size_ += length;
     return segment;
@@ -78,7 +79,7 @@ class RecordLog {
   void SortInto(ParaverBlock& block) {
     std::vector<std::uint32_t> targets;  // one a stream of every segment: where its next bytes go
     std::uint32_t size = 0;
-    for (const ParaverSegment& segment : segments_) {
+    for (const ParaverTaskParts& segment : segments_) {
       for (const std::uint32_t bytes : segment.bytes) {
         targets.push_back(size);
         size += bytes;
@@ -98,7 +99,7 @@ class RecordLog {
   std::vector<std::uint8_t> bytes_;
   std::size_t size_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pieces_;  // streams of segments, and lengths
-  std::vector<ParaverSegment> segments_;                         // one a task of the block
+  std::vector<ParaverTaskParts> segments_;                       // one a task of the block
   std::vector<std::uint32_t> segment_of_;                        // indexed by task
   std::uint8_t* begin_ = nullptr;                                // where the record at hand begins
   std::uint8_t* at_ = nullptr;
@@ -204,8 +205,8 @@ class BlockReader {
       const char* const line_end = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
       try {
         ReadLine(at, line_end);
-      } catch (const Damage&) {
-        ++block_.tally.damaged;
+      } catch (const std::invalid_argument& damage) {
+        if (block_.tally.damaged++ == 0) block_.tally.first_damage = damage.what();
       }
       ++block_.tally.lines;
       at = line_end + 1;
@@ -216,15 +217,8 @@ class BlockReader {
   }
 
  private:
-  struct Damage {};  // thrown by Fail
-
-  struct Place {
-    std::uint32_t task = 0;
-    std::uint32_t thread = 0;
-    bool is_ours = false;  // belongs to the application
-
-    bool IsFirst() const { return thread == 0; }  // within its task
-  };
+  // Task and thread, both from 0 on; nothing for those of other applications.
+  using Place = std::optional<std::pair<std::uint32_t, std::uint32_t>>;
 
   void ReadLine(const char* begin, const char* end) {
     at_ = begin;
@@ -274,12 +268,11 @@ class BlockReader {
     const auto state = static_cast<std::uint32_t>(Number("state", 1u << 30));
     if (at_ <= end_) Fail("state", "the record goes on behind its last field");
     if (!Takes(place, begin, end)) {
-      const bool is_kept = place.is_ours && input_.options.keep_threads;
-      if (is_kept) ThreadAt(place).states.push_back({begin, end, state});
+      if (place && input_.options.keep_threads) ThreadAt(*place).states.push_back({begin, end, state});
       return;
     }
     block_.tally.has_mpi_states |= IsParaverMpiState(state);
-    log_.Begin(place.task, ParaverStream::kStates, 2, begin);
+    log_.Begin(place->first, ParaverStream::kStates, 2, begin);
     log_.Put(static_cast<std::uint64_t>(end - begin));
     log_.Put(state);
     log_.End().states.Add(begin, end, state, Line());
@@ -291,7 +284,7 @@ class BlockReader {
     const Tick time = Time("time");
     pairs_.clear();
     thread_counts_.clear();
-    const bool keeps_counts = input_.options.keep_threads && place.is_ours && !place.IsFirst();
+    const bool keeps_counts = input_.options.keep_threads && place && place->second > 0;
     bool has_root = false;
     do {
       const auto type = static_cast<std::uint32_t>(Number("event type", kNone));
@@ -299,10 +292,10 @@ class BlockReader {
       const Dictionary::Type& entry = dictionary_.TypeOf(type, input_);
       if (entry.event == ParaverEvent::kIgnored) continue;
       if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // recorded where the call is left
-      if (entry.event == ParaverEvent::kCommunicator && place.is_ours) CheckCommunicator(value);
+      if (entry.event == ParaverEvent::kCommunicator && place) CheckCommunicator(value);
       if (HasSymbols(entry.event)) {
         pairs_.emplace_back(entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value)));
-        if (entry.event == ParaverEvent::kMpi && value != 0 && !place.IsFirst() && place.is_ours) {
+        if (entry.event == ParaverEvent::kMpi && value != 0 && place && place->second > 0) {
           ++block_.tally.mpi_calls_on_threads;
         }
       } else {
@@ -311,20 +304,19 @@ class BlockReader {
         has_root |= entry.event == ParaverEvent::kRoot;
       }
     } while (at_ <= end_);
-    for (const auto& [type, count] : thread_counts_) ThreadAt(place).counts[type].emplace_back(time, count);
+    for (const auto& [type, count] : thread_counts_) ThreadAt(*place).counts[type].emplace_back(time, count);
     if (!Takes(place, time, time) || pairs_.empty()) return;
-    log_.Begin(place.task, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
+    log_.Begin(place->first, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
     log_.Put(pairs_.size());
     for (const auto& [index, coded] : pairs_) {
       log_.Put(index);
       log_.Put(coded);
     }
-    log_.End().has_root |= has_root;
+    log_.End().has_roots |= has_root;
   }
 
   // Records follow each other of the same thread, and of the same communicator.
-  ParaverThread& ThreadAt(const Place& place) {
-    const std::pair at(place.task, place.thread);
+  ParaverThread& ThreadAt(const std::pair<std::uint32_t, std::uint32_t>& at) {
     if (thread_ == nullptr || thread_->first != at) thread_ = &*block_.threads.try_emplace(at).first;
     return thread_->second;
   }
@@ -350,13 +342,14 @@ class BlockReader {
     const std::uint64_t bytes = Number("size", std::uint64_t{1} << 62);
     const auto tag = static_cast<std::uint32_t>(SignedNumber("tag"));
     if (at_ <= end_) Fail("tag", "the record goes on behind its last field");
-    if (sender.is_ours) Note(logical_send, physical_send);
-    if (receiver.is_ours) Note(logical_send, physical_receive);
-    if (!sender.is_ours || !receiver.is_ours) return;  // between applications: no message of this one
+    if (sender) Note(logical_send, physical_send);
+    if (receiver) Note(logical_send, physical_receive);
+    if (!sender || !receiver) return;  // between applications: no message of this one
     ++block_.tally.records;
-    if (!sender.IsFirst() || !receiver.IsFirst()) return;  // the call that it belongs to is not part of the analysis
+    if (sender->second > 0 || receiver->second > 0) return;  // the call that it belongs to is not part of the analysis
     for (const bool is_send : {true, false}) {
-      const std::uint32_t task = is_send ? sender.task : receiver.task, peer = is_send ? receiver.task : sender.task;
+      const auto [task, peer] =
+          is_send ? std::pair(sender->first, receiver->first) : std::pair(receiver->first, sender->first);
       log_.Begin(task, ParaverStream::kMessages, 5, logical_send);
       log_.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
       log_.Put(ZigZag(logical_receive - logical_send));
@@ -371,11 +364,11 @@ class BlockReader {
   Place ReadPlace() {
     Number("processor", kNone);
     const std::uint64_t application = Number("application", kNone);
-    if (application < 1 || application > input_.header.applications.size()) {
-      Fail("application", fmt::format("there is no application {}: the header lists {}", application,
-                                      input_.header.applications.size()));
+    if (application < 1 || application > input_.applications.size()) {
+      Fail("application",
+           fmt::format("there is no application {}: the header lists {}", application, input_.applications.size()));
     }
-    const auto& tasks = input_.header.applications[application - 1].tasks;
+    const auto& tasks = input_.applications[application - 1].tasks;
     const std::uint64_t task = Number("task", kNone);
     if (task < 1 || task > tasks.size()) {
       Fail("task", fmt::format("there is no task {}: the header lists {}", task, tasks.size()));
@@ -385,24 +378,24 @@ class BlockReader {
     if (thread < 1 || thread > static_cast<std::uint64_t>(threads)) {
       Fail("thread", fmt::format("there is no thread {}: the header lists {} of task {}", thread, threads, task));
     }
-    return {static_cast<std::uint32_t>(task - 1), static_cast<std::uint32_t>(thread - 1),
-            application - 1 == input_.application};
+    if (application - 1 != input_.application) return std::nullopt;
+    return std::pair(static_cast<std::uint32_t>(task - 1), static_cast<std::uint32_t>(thread - 1));
   }
 
   bool Takes(const Place& place, Tick begin, Tick end) {
-    if (!place.is_ours) return false;
+    if (!place) return false;
     Note(begin, end);
     ++block_.tally.records;
-    return place.IsFirst();
+    return place->second == 0;
   }
 
   void Note(Tick begin, Tick end) {
     block_.tally.last_begin = std::max(block_.tally.last_begin, begin);
     block_.tally.last_tick = std::max(block_.tally.last_tick, end);
-    if (input_.header.duration == 0 || end <= input_.header.duration) return;
+    if (input_.duration == 0 || end <= input_.duration) return;
     if (block_.tally.late++ == 0) {
-      block_.tally.first_late = fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(),
-                                            end, input_.header.duration);
+      block_.tally.first_late =
+          fmt::format("line {}: time {} lies behind the end at {} that the header gives", Line(), end, input_.duration);
     }
   }
 
@@ -459,11 +452,8 @@ class BlockReader {
   }
 
   [[noreturn]] void Fail(const char* name, const std::string& what) {
-    if (block_.tally.damaged == 0) {
-      const std::string field = field_ > 0 ? fmt::format(", field {} ({})", field_, name) : "";
-      block_.tally.first_damage = fmt::format("line {}{}: {}", Line(), field, what);
-    }
-    throw Damage();
+    const std::string field = field_ > 0 ? fmt::format(", field {} ({})", field_, name) : "";
+    throw std::invalid_argument(fmt::format("line {}{}: {}", Line(), field, what));
   }
 
   std::uint64_t Line() const { return first_line_ + block_.tally.lines; }
@@ -516,9 +506,9 @@ ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text) 
 }
 
 std::size_t ParaverTaskParts::Bytes() const {
-  std::size_t bytes = 0;
-  for (const Part& part : parts) bytes += std::accumulate(part.bytes.begin(), part.bytes.end(), std::size_t{0});
-  return bytes;
+  std::size_t all = 0;
+  for (const Part& part : parts) all += std::accumulate(part.bytes.begin(), part.bytes.end(), std::size_t{0});
+  return all;
 }
 
 const std::uint8_t* ParaverStreamReader::Begin(std::size_t part) const {

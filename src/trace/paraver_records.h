@@ -15,6 +15,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -71,11 +72,6 @@ inline bool IsParaverMpiState(std::uint32_t state) {
 // The states of one task in the order of the file, each of which should begin where those before end: of a block, which
 // lists its gaps, or of the whole text, which sums them up wherever its blocks begin.
 struct ParaverStates {
-  struct Gap {
-    Tick begin = 0, end = 0;
-    std::uint64_t line = 0;  // line of the state behind it
-  };
-
   Tick begin = 0, end = 0;
   std::uint64_t count = 0;
   bool has_running = false;
@@ -83,7 +79,7 @@ struct ParaverStates {
   Tick first_existing = std::numeric_limits<Tick>::max(), last_existing = 0;
   // In a block:
   std::uint64_t first_line = 0;
-  std::vector<Gap> gaps;
+  std::vector<std::tuple<Tick, Tick, std::uint64_t>> gaps;  // begin, end, and line of the state behind it
   // In the text:
   std::uint64_t missing = 0;
   Tick missing_ticks = 0;
@@ -91,7 +87,7 @@ struct ParaverStates {
   std::uint64_t first_missing_line = 0;  // line of the state behind it
 
   void Add(Tick next_begin, Tick next_end, std::uint32_t state, std::uint64_t line) {
-    if (count > 0 && next_begin > end) gaps.push_back({end, next_begin, line});
+    if (count > 0 && next_begin > end) gaps.emplace_back(end, next_begin, line);
     if (count++ == 0) {
       begin = next_begin;
       first_line = line;
@@ -107,8 +103,8 @@ struct ParaverStates {
   void Append(const ParaverStates& next) {
     if (next.count == 0) return;
     if (count == 0) begin = next.begin;
-    if (count > 0) AddGap({end, next.begin, next.first_line});
-    for (const Gap& gap : next.gaps) AddGap(gap);
+    if (count > 0) AddGap(end, next.begin, next.first_line);
+    for (const auto& [gap_begin, gap_end, line] : next.gaps) AddGap(gap_begin, gap_end, line);
     count += next.count;
     end = std::max(end, next.end);
     has_running |= next.has_running;
@@ -118,14 +114,14 @@ struct ParaverStates {
 
  private:
   // States of earlier blocks may reach into it.
-  void AddGap(const Gap& gap) {
-    const Tick from = std::max(gap.begin, end);
-    if (from >= gap.end) return;
+  void AddGap(Tick gap_begin, Tick gap_end, std::uint64_t line) {
+    const Tick from = std::max(gap_begin, end);
+    if (from >= gap_end) return;
     if (missing++ == 0) {
       first_missing = from;
-      first_missing_line = gap.line;
+      first_missing_line = line;
     }
-    missing_ticks += gap.end - from;
+    missing_ticks += gap_end - from;
   }
 };
 
@@ -175,14 +171,29 @@ struct ParaverThread {
 // Keys: task and number of the thread, from 1 on.
 using ParaverThreads = std::map<std::pair<std::uint32_t, std::uint32_t>, ParaverThread>;
 
-// The part of one task in one block: its streams one behind the other.
-struct ParaverSegment {
-  std::uint32_t task = 0;
-  std::array<std::uint32_t, kParaverStreams> bytes{};  // one a stream
-  std::array<Tick, kParaverStreams> first{}, last{};   // times of records
+struct ParaverBlock;
+
+// The records of one task, in a block or in the whole text.
+struct ParaverTaskParts {
+  struct Part {
+    const std::uint8_t* begin = nullptr;                 // in the bytes of its block
+    std::array<std::uint32_t, kParaverStreams> bytes{};  // streams, one behind the other
+    const ParaverBlock* block = nullptr;
+  };
+
+  std::array<Tick, kParaverStreams> last{};  // times of records
   std::array<bool, kParaverStreams> in_order = {true, true, true};
   ParaverStates states;
-  bool has_root = false;  // the task is root of a collective
+  bool has_roots = false;  // the task is root of a collective
+  // In a block:
+  std::uint32_t task = 0;
+  std::array<std::uint32_t, kParaverStreams> bytes{};
+  std::array<Tick, kParaverStreams> first{};
+  // In the text, in the order of the file:
+  std::vector<Part> parts{};
+
+  bool IsInOrder(ParaverStream stream) const { return in_order[static_cast<std::size_t>(stream)]; }
+  std::size_t Bytes() const;
 };
 
 struct ParaverBlock {
@@ -190,10 +201,10 @@ struct ParaverBlock {
 
   ParaverTally tally;
   std::vector<std::uint8_t> bytes;
-  std::vector<ParaverSegment> segments;  // in the order of `bytes`; dropped once the block is taken in
-  std::vector<std::uint32_t> types;      // event types by their number in this block
-  std::vector<ParaverSymbol> symbols;    // indexed by number in this block, from 1 on; 0 is no symbol
-  ParaverThreads threads;                // where they are kept
+  std::vector<ParaverTaskParts> segments;  // in the order of `bytes`; dropped once the block is taken in
+  std::vector<std::uint32_t> types;        // event types by their number in this block
+  std::vector<ParaverSymbol> symbols;      // indexed by number in this block, from 1 on; 0 is no symbol
+  ParaverThreads threads;                  // where they are kept
 
   // Filled in when all blocks are read:
   std::vector<ParaverEvent> events;     // indexed by type
@@ -203,24 +214,6 @@ struct ParaverBlock {
 
 // `input` outlives all blocks.
 ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text);
-
-// The segments of one task in the order of the file.
-struct ParaverTaskParts {
-  struct Part {
-    const std::uint8_t* begin = nullptr;                 // in the bytes of its block
-    std::array<std::uint32_t, kParaverStreams> bytes{};  // streams, one behind the other
-    const ParaverBlock* block = nullptr;
-  };
-  std::vector<Part> parts;
-  // Over all parts:
-  std::array<Tick, kParaverStreams> last{};  // times of records
-  std::array<bool, kParaverStreams> in_order = {true, true, true};
-  ParaverStates states;
-  bool has_roots = false;
-
-  bool IsInOrder(ParaverStream stream) const { return in_order[static_cast<std::size_t>(stream)]; }
-  std::size_t Bytes() const;
-};
 
 // Reads the records of one stream of a task in the order of the file.
 class ParaverStreamReader {

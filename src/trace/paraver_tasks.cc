@@ -64,7 +64,7 @@ void AddLastLine(const ParaverInput& input, const TextBlock& text, ParaverRecord
                 "the trace is damaged");
   }
   ParaverBlock block = ReadParaverBlock(input, text);
-  const Tick duration = input.header.duration;
+  const Tick duration = input.duration;
   // Nor can its last number be the begin of another one.
   const bool is_whole = text.text.ends_with(":0\n") && block.tally.last_begin >= duration;
   if (block.tally.damaged > 0 || !is_whole) {
@@ -83,11 +83,11 @@ void ParaverRecords::Add(ParaverBlock block) {
   Append(block.tally);
   ParaverBlock& added = blocks.emplace_back(std::move(block));
   const std::uint8_t* begin = added.bytes.data();
-  for (const ParaverSegment& segment : added.segments) {
+  for (const ParaverTaskParts& segment : added.segments) {
     ParaverTaskParts& task = tasks[segment.task];
     task.parts.push_back({begin, segment.bytes, &added});
     task.states.Append(segment.states);
-    task.has_roots |= segment.has_root;
+    task.has_roots |= segment.has_roots;
     for (std::size_t s = 0; s < kParaverStreams; ++s) {
       if (segment.bytes[s] == 0) continue;
       task.in_order[s] = task.in_order[s] && segment.in_order[s] && segment.first[s] >= task.last[s];
@@ -350,7 +350,7 @@ DeviceNames DevicesOf(const ParaverInput& input) {
   DeviceNames devices;
   const std::vector<std::string>& names = input.names.thread_names;
   std::size_t next = 0;
-  for (const ParaverApplication& application : input.header.applications) {
+  for (const ParaverApplication& application : input.applications) {
     for (std::uint32_t task = 0; task < application.tasks.size(); ++task) {
       const auto threads = static_cast<std::uint32_t>(std::max(application.tasks[task].second, 1));
       for (std::uint32_t thread = 0; thread < threads; ++thread, ++next) {

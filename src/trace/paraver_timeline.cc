@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "trace/anomalies.h"
 
@@ -117,7 +121,8 @@ class TimelineWriter {
       : facts_(facts),
         rank_(trace, rank),
         events_(parts),
-        states_(parts),
+        summary_(parts.states),
+        states_(ReadParaverStates(parts)),
         messages_(parts, facts.world),
         totals_(trace.counters.size()),
         samples_(trace.counters.size()),
@@ -142,9 +147,10 @@ class TimelineWriter {
   // when nothing comes before. False for a task without records.
   bool Begin() {
     const ParaverMoment* first = events_.Peek();
-    if (first == nullptr && !states_.first()) return false;
-    begin_ = first == nullptr ? *states_.first() : first->tick;
-    if (first != nullptr && states_.first() && !BeginsApplication(*first)) begin_ = std::min(begin_, *states_.first());
+    const bool exists = summary_.first_existing != kNever;
+    if (first == nullptr && !exists) return false;
+    begin_ = first == nullptr ? summary_.first_existing : first->tick;
+    if (first != nullptr && exists && !BeginsApplication(*first)) begin_ = std::min(begin_, summary_.first_existing);
     const std::optional<Tick> on = TracingSwitchedOnFirst();
     if (on) begin_ = *on;
     outside_since_ = begin_;
@@ -262,13 +268,49 @@ class TimelineWriter {
     return stretch.state == kParaverForkJoin ? facts_.scheduling_region : facts_.pause_region;
   }
 
+  // Stretches of [from, to) in which the task did not run, in order, and none next to another one of the same state.
+  // States are apart only if they are of teams that are known; others are kParaverNotCreated. `from` is not less than
+  // in the call before.
+  void FindStretches(Tick from, Tick to) {
+    stretches_.clear();
+    const auto add = [&](Tick begin, Tick end, std::uint32_t state) {
+      if (begin >= end) return;
+      const bool is_of_team = state == kParaverSynchronization || state == kParaverForkJoin;
+      if (!facts_.knows_threads || !is_of_team) state = kParaverNotCreated;
+      if (!stretches_.empty() && stretches_.back().end == begin && stretches_.back().state == state) {
+        stretches_.back().end = end;
+      } else {
+        stretches_.push_back({begin, end, state});
+      }
+    };
+    while (from < to) {
+      const ParaverState* state = states_.Peek();
+      if (state == nullptr) return add(from, to, kParaverNotCreated);
+      if (state->end <= from) {
+        states_.Drop();
+        continue;
+      }
+      const Tick begin = std::clamp(state->begin, from, to), end = std::min(state->end, to);
+      add(from, begin, kParaverNotCreated);
+      if (state->state != kParaverRunning) add(begin, end, state->state);
+      if (begin < end) NoteMpi(begin, end, state->state);
+      has_teams_ |= state->state == kParaverForkJoin;
+      from = std::max(begin, end);
+    }
+  }
+
+  void NoteMpi(Tick begin, Tick end, std::uint32_t state) {
+    const bool is_synchronization = state == kParaverSynchronization;
+    if (!is_synchronization && !IsParaverMpiState(state)) return;
+    if (mpi_states_[is_synchronization]++ == 0) first_in_mpi_[is_synchronization] = begin;
+    time_in_mpi_[is_synchronization] += end - begin;
+  }
+
   // Writes the pauses since the last edge outside MPI. Returns the region of one that reaches up to here and is still
   // open, since the counters at its end come with the record that follows.
   std::optional<std::uint32_t> PauseUntil(Tick tick) {
-    if (call_ != kNothing || !states_.are_recorded() || tick <= outside_since_) return std::nullopt;
-    static constexpr std::uint32_t kOfTeams[] = {kParaverSynchronization, kParaverForkJoin};
-    const std::span<const std::uint32_t> apart(kOfTeams, facts_.knows_threads ? std::size(kOfTeams) : 0);
-    states_.NotRunning(outside_since_, tick, apart, stretches_);
+    if (call_ != kNothing || !summary_.has_running || tick <= outside_since_) return std::nullopt;
+    FindStretches(outside_since_, tick);
     outside_since_ = tick;
     for (const ParaverState& stretch : stretches_) {
       const bool has_sample = last_sample_ == stretch.begin;
@@ -299,27 +341,26 @@ class TimelineWriter {
     rank_.Enter(tick, region);
     regions_.BeginCall();
     collectives_.Enter(tick);
-    messages_.InCall(tick, EndOfCall(record, index), trace().regions[region].call, rank_);
-  }
-
-  // When the call just entered is left.
-  ParaverMessages::CallEnd EndOfCall(const ParaverMoment& record, std::size_t index) {
-    ParaverMessages::CallEnd end;
+    // When it is left, and what calls entered at the same moment may post.
+    Tick leave = kNever;
+    bool others_send = false, others_receive = false, has_inner = false;
     const ParaverMoment* moment = &record;
-    for (std::size_t ahead = 0; moment != nullptr && moment->tick <= end.tick; moment = events_.Peek(++ahead)) {
+    for (std::size_t ahead = 0; moment != nullptr && moment->tick <= leave; moment = events_.Peek(++ahead)) {
       for (std::size_t i = ahead == 0 ? index + 1 : 0; i < moment->facts.size(); ++i) {
         const ParaverFact& fact = moment->facts[i];
-        end.has_inner |= end.tick == kNever && fact.event == ParaverEvent::kInnerCall;
+        has_inner |= leave == kNever && fact.event == ParaverEvent::kInnerCall;
         if (fact.event != ParaverEvent::kMpi) continue;
-        if (end.tick == kNever) {
-          end.tick = moment->tick;
+        if (leave == kNever) {
+          leave = moment->tick;
         } else if (fact.is_enter()) {
-          end.others_send |= MayPost(trace().regions[fact.index].call, true);
-          end.others_receive |= MayPost(trace().regions[fact.index].call, false);
+          others_send |= MayPost(trace().regions[fact.index].call, true);
+          others_receive |= MayPost(trace().regions[fact.index].call, false);
         }
       }
     }
-    return end;
+    // Calls inside it may post and complete anything.
+    const MpiCall call = has_inner ? MpiCall::kOther : trace().regions[region].call;
+    messages_.InCall(tick, leave, call, others_send, others_receive, rank_);
   }
 
   void EndCall(const ParaverMoment& record, std::size_t index) {
@@ -402,7 +443,7 @@ class TimelineWriter {
   }
 
   void Finish() {
-    Tick end = std::max(last_event_, application_end_ ? *application_end_ : states_.last());
+    Tick end = std::max(last_event_, application_end_.value_or(summary_.last_existing));
     if (stopped_at_) end = *stopped_at_;
     const std::optional<std::uint32_t> pause = PauseUntil(end);
     // The program is over: what its last burst counted behind the last sample is the tools' own.
@@ -431,28 +472,30 @@ class TimelineWriter {
 
   // Filters leave out states, or events of calls that states still show.
   void CompareStates() {
-    if (!states_.are_recorded())
+    if (!summary_.has_running)
       rank_.diagnostics().Add(anomaly::kRankWithoutStates, 1, fmt::format("rank {}", rank_.rank()));
-    StateCursor::InMpi missing = states_.in_mpi();
-    if (trace().ranks[static_cast<std::size_t>(rank_.rank())].threads == 1) {
-      const StateCursor::InMpi synchronization = states_.in_synchronization();
-      if (missing.states == 0) missing.first = synchronization.first;
-      missing.states += synchronization.states;
-      missing.time += synchronization.time;
-    }
-    const Tick in_mpi = in_calls_ + missing.time;
-    rank_.diagnostics().AddTime(anomaly::kMpiStateOutsideCall, missing.time, in_mpi);
+    // Synchronization is that of MPI where there are no threads and no team forks.
+    const bool is_alone = trace().ranks[static_cast<std::size_t>(rank_.rank())].threads == 1 && !has_teams_;
+    const std::size_t kinds = is_alone ? 2 : 1;
+    const Tick missing = std::accumulate(time_in_mpi_, time_in_mpi_ + kinds, Tick{0}), in_mpi = in_calls_ + missing;
+    rank_.diagnostics().AddTime(anomaly::kMpiStateOutsideCall, missing, in_mpi);
     constexpr double kNamed = 0.001;  // chosen: states and events may end a little apart
-    if (static_cast<double>(missing.time) <= kNamed * static_cast<double>(in_mpi)) return;
+    if (static_cast<double>(missing) <= kNamed * static_cast<double>(in_mpi)) return;
+    const Tick first = first_in_mpi_[mpi_states_[0] == 0];
     rank_.diagnostics().Add(
-        anomaly::kMpiStateOutsideCall, missing.states,
-        fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(), trace().Seconds(missing.first)));
+        anomaly::kMpiStateOutsideCall, std::accumulate(mpi_states_, mpi_states_ + kinds, std::uint64_t{0}),
+        fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(), trace().Seconds(first)));
   }
 
   const ParaverTraceFacts& facts_;
   RankBuilder rank_;
   EventCursor events_;
-  StateCursor states_;
+  const ParaverStates& summary_;
+  OrderedStream<ParaverState> states_;
+  // Those of MPI in which the rank was outside of calls so far, then those of synchronization; times in all of them.
+  std::uint64_t mpi_states_[2] = {};
+  Tick first_in_mpi_[2] = {}, time_in_mpi_[2] = {};
+  bool has_teams_ = false;
   ParaverMessages messages_;
   CollectiveCalls collectives_;
 

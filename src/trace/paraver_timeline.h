@@ -83,6 +83,9 @@ class OrderedStream {
   std::optional<Element> current_;
 };
 
+// The states of a task.
+OrderedStream<ParaverState> ReadParaverStates(const ParaverTaskParts& parts);
+
 // The moments of a task, and those to come. Reads on as needed when the file is in order, else sorts. A record that
 // adds to the one before it at the same time, such as counters behind the entry of a call, becomes part of it. Calls do
 // not overlap: at one time the leave of the open call comes first, and a leave of no call is left out, unless it is the
@@ -122,45 +125,6 @@ class EventCursor {
   std::vector<std::vector<ParaverFact>> spare_;
 };
 
-// Time in which a rank did not run, by its states.
-class StateCursor {
- public:
-  explicit StateCursor(const ParaverTaskParts& parts);
-
-  // False if the task did not record when it runs; then its states cannot be used.
-  bool are_recorded() const { return summary_.has_running; }
-  // First begin of a state in which the task exists.
-  std::optional<Tick> first() const {
-    const bool exists = summary_.first_existing != std::numeric_limits<Tick>::max();
-    return exists ? std::optional(summary_.first_existing) : std::nullopt;
-  }
-  Tick last() const { return summary_.last_existing; }
-
-  // Stretches of [from, to) in which the task did not run, in order, without those next to each other, unless only one
-  // of them is in a state of `apart`; other states are kParaverNotCreated. `from` must not be less than in the call
-  // before.
-  void NotRunning(Tick from, Tick to, std::span<const std::uint32_t> apart, std::vector<ParaverState>& stretches);
-
-  // States of MPI in the stretches so far. Synchronization is one where no team forks.
-  struct InMpi {
-    std::uint64_t states = 0;
-    Tick first = 0, time = 0;
-
-    void Add(Tick begin, Tick end) {
-      if (states++ == 0) first = begin;
-      time += end - begin;
-    }
-  };
-  const InMpi& in_mpi() const { return in_mpi_; }
-  InMpi in_synchronization() const { return has_teams_ ? InMpi() : in_synchronization_; }
-
- private:
-  const ParaverStates summary_;
-  OrderedStream<ParaverState> states_;
-  InMpi in_mpi_, in_synchronization_;
-  bool has_teams_ = false;
-};
-
 // One end of a message at its task.
 struct MessageEnd {
   Tick post = 0;      // logical send or receive
@@ -182,14 +146,9 @@ class ParaverMessages {
  public:
   ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world);
 
-  // The time when a call is left, and what calls entered at the same moment may post. Calls inside it may post and
-  // complete anything.
-  struct CallEnd {
-    Tick tick = std::numeric_limits<Tick>::max();
-    bool others_send = false, others_receive = false, has_inner = false;
-  };
-  // Records messages of the call that the rank is in.
-  void InCall(Tick enter, const CallEnd& end, MpiCall call, RankBuilder& rank);
+  // Records messages of the call that the rank is in; `others_send`, `others_receive`: calls entered when it is left
+  // may post such.
+  void InCall(Tick enter, Tick leave, MpiCall call, bool others_send, bool others_receive, RankBuilder& rank);
   // Posted before a time outside any call: the builder counts them.
   void OutsideUntil(Tick tick, RankBuilder& rank);
 
