@@ -24,6 +24,56 @@ Sums Combine(const Sums& first, const Sums& second, Operation operation) {
   return std::bit_cast<Sums>(fields);
 }
 
+constexpr int kMostReads = 1000;  // chosen: a thread that was stopped while it wrote stops nobody else
+
+// A copy between two changes, with what the thread does now added.
+ThreadRecord ReadRecord(const ThreadRecord& record, std::uint64_t now) {
+  ThreadRecord copy{};
+  for (int i = 0; i < kMostReads; ++i) {
+    const std::uint32_t before = __atomic_load_n(&record.version, __ATOMIC_ACQUIRE);
+    __atomic_load(&record.activity, &copy.activity, __ATOMIC_RELAXED);
+    copy.since = Load(record.since);
+    copy.useful = Load(record.useful);
+    copy.scheduling = Load(record.scheduling);
+    copy.imbalance = Load(record.imbalance);
+    copy.mpi_wait = Load(record.mpi_wait);
+    copy.mpi = Load(record.mpi);
+    copy.device = Load(record.device);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if ((before & 1U) == 0 && __atomic_load_n(&record.version, __ATOMIC_RELAXED) == before) break;
+  }
+  const std::uint64_t open = now > copy.since ? now - copy.since : 0;
+  if (copy.activity == Activity::kUseful) copy.useful += open;
+  if (copy.activity == Activity::kScheduling) copy.scheduling += open;
+  if (copy.activity == Activity::kMpi) copy.mpi += open;
+  if (copy.activity == Activity::kDevice) copy.device += open;
+  return copy;
+}
+
+void AddTeams(const Page& page, std::uint64_t now, Sums& sums) {
+  const TeamRecord& teams = page.teams;
+  const auto records = std::min<std::size_t>(__atomic_load_n(&teams.records, __ATOMIC_ACQUIRE), kMostThreads);
+  if (records == 0) return;
+  sums.scheduling = Load(teams.scheduling);
+  sums.imbalance = Load(teams.imbalance);
+  sums.mpi_wait = Load(teams.mpi_wait);
+  sums.active_mpi = Load(teams.active_mpi);
+  sums.parallel_regions = Load(teams.regions);
+  for (std::size_t i = 0; i < records; ++i) {
+    const ThreadRecord record = ReadRecord(page.thread[i], now);
+    sums.scheduling += record.scheduling;
+    sums.imbalance += record.imbalance;
+    sums.mpi_wait += record.mpi_wait;
+    if (i == 0) {
+      sums.main_in_runtime = record.scheduling + record.imbalance;
+    } else {
+      sums.worker_useful += record.useful;
+      sums.worker_mpi += record.mpi;
+      sums.worker_device += record.device;
+    }
+  }
+}
+
 }  // namespace
 
 // A page may be copied while its process writes to it; then what is later may be a little less.
@@ -43,7 +93,7 @@ Sums SumsUntil(const Page& page, std::uint64_t now) {
   sums.instructions = page.instructions;
   sums.cycles = page.cycles;
   sums.offload = page.offload + since(page.offload_entered);
-  sums.threads = ThreadSumsOfPage(page, now);
+  AddTeams(page, now, sums);
   if ((page.flags & kHasIdeal) != 0) sums.ideal = page.ideal + (page.entered == 0 ? since(page.left) : 0);
   return sums;
 }
@@ -89,81 +139,23 @@ int FindRegion(const Page& page, const char* name) {
 
 namespace {
 
-constexpr int kMostReads = 1000;  // chosen: a thread that was stopped while it wrote stops nobody else
-
-// A copy between two changes, with what the thread does now added.
-ThreadRecord ReadRecord(const ThreadRecord& record, std::uint64_t now) {
-  ThreadRecord copy{};
-  for (int i = 0; i < kMostReads; ++i) {
-    const std::uint32_t before = __atomic_load_n(&record.version, __ATOMIC_ACQUIRE);
-    __atomic_load(&record.activity, &copy.activity, __ATOMIC_RELAXED);
-    copy.since = Load(record.since);
-    copy.useful = Load(record.useful);
-    copy.scheduling = Load(record.scheduling);
-    copy.imbalance = Load(record.imbalance);
-    copy.mpi_wait = Load(record.mpi_wait);
-    copy.mpi = Load(record.mpi);
-    copy.device = Load(record.device);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if ((before & 1U) == 0 && __atomic_load_n(&record.version, __ATOMIC_RELAXED) == before) break;
-  }
-  const std::uint64_t open = now > copy.since ? now - copy.since : 0;
-  if (copy.activity == Activity::kUseful) copy.useful += open;
-  if (copy.activity == Activity::kScheduling) copy.scheduling += open;
-  if (copy.activity == Activity::kMpi) copy.mpi += open;
-  if (copy.activity == Activity::kDevice) copy.device += open;
-  return copy;
-}
-
-}  // namespace
-
-ThreadSums ThreadSumsOfPage(const Page& page, std::uint64_t now) {
-  ThreadSums sums{};
-  const TeamRecord& teams = page.teams;
-  const auto records = std::min<std::size_t>(__atomic_load_n(&teams.records, __ATOMIC_ACQUIRE), kMostThreads);
-  if (records == 0) return sums;
-  sums.scheduling = Load(teams.scheduling);
-  sums.imbalance = Load(teams.imbalance);
-  sums.mpi_wait = Load(teams.mpi_wait);
-  sums.active_mpi = Load(teams.active_mpi);
-  sums.regions = Load(teams.regions);
-  for (std::size_t i = 0; i < records; ++i) {
-    const ThreadRecord record = ReadRecord(page.thread[i], now);
-    sums.scheduling += record.scheduling;
-    sums.imbalance += record.imbalance;
-    sums.mpi_wait += record.mpi_wait;
-    if (i == 0) {
-      sums.main_in_runtime = record.scheduling + record.imbalance;
-    } else {
-      sums.worker_useful += record.useful;
-      sums.worker_mpi += record.mpi;
-      sums.worker_device += record.device;
-    }
-  }
-  return sums;
-}
-
-namespace {
-
 // The times of all CPUs of a process, one for each thread of its largest OpenMP team.
 ThreadTimes TimesOfCpus(const Page& page, const Sums& total, double seconds_a_tick, bool counts_team) {
   const auto seconds = [&](double ticks) { return std::max(0.0, ticks) * seconds_a_tick; };
-  const ThreadSums& threads = total.threads;
   const auto elapsed = static_cast<double>(total.elapsed);
   const auto main_mpi = static_cast<double>(std::min(total.mpi, total.elapsed));
-  const auto in_runtime = static_cast<double>(threads.main_in_runtime);
+  const auto in_runtime = static_cast<double>(total.main_in_runtime);
   const auto offload = static_cast<double>(total.offload);
   ThreadTimes times;
   times.cpus = counts_team ? std::max({1, page.threads, static_cast<int>(page.teams.most) + 1}) : 1;
-  times.useful =
-      seconds(elapsed - main_mpi - in_runtime - offload) + seconds(static_cast<double>(threads.worker_useful));
-  times.device_runtime = seconds(offload + static_cast<double>(threads.worker_device));
-  times.mpi = seconds(main_mpi + static_cast<double>(threads.worker_mpi));
+  times.useful = seconds(elapsed - main_mpi - in_runtime - offload) + seconds(static_cast<double>(total.worker_useful));
+  times.device_runtime = seconds(offload + static_cast<double>(total.worker_device));
+  times.mpi = seconds(main_mpi + static_cast<double>(total.worker_mpi));
   // Those outside of teams do nothing while the main thread is in MPI.
-  times.mpi_idle = seconds((times.cpus - 1) * main_mpi - static_cast<double>(threads.active_mpi)) +
-                   seconds(static_cast<double>(threads.mpi_wait));
-  times.imbalance = seconds(static_cast<double>(threads.imbalance));
-  times.scheduling = seconds(static_cast<double>(threads.scheduling));
+  times.mpi_idle = seconds((times.cpus - 1) * main_mpi - static_cast<double>(total.active_mpi)) +
+                   seconds(static_cast<double>(total.mpi_wait));
+  times.imbalance = seconds(static_cast<double>(total.imbalance));
+  times.scheduling = seconds(static_cast<double>(total.scheduling));
   const double known = times.Work() + times.mpi + times.mpi_idle + times.imbalance + times.scheduling;
   const double all = times.cpus * seconds(elapsed);
   times.serialization = std::max(0.0, all - known);

@@ -63,22 +63,6 @@ struct alignas(64) TeamRecord {
 
 static_assert(sizeof(ThreadRecord) == 64 && sizeof(TeamRecord) == 64);
 
-// Sums over all threads of a process's teams; ticks.
-struct ThreadSums {
-  std::uint64_t worker_useful;    // threads other than the main one
-  std::uint64_t worker_mpi;       // likewise
-  std::uint64_t worker_device;    // likewise
-  std::uint64_t imbalance;        // all threads
-  std::uint64_t scheduling;       // all threads
-  std::uint64_t main_in_runtime;  // the main thread's part of both
-  std::uint64_t mpi_wait;         // threads in teams that waited while the main thread was in MPI
-  std::uint64_t active_mpi;       // as in TeamRecord
-  std::uint64_t regions;          // parallel regions
-};
-
-// Since the run of a page began, at a tick of its clock.
-ThreadSums ThreadSumsOfPage(const Page& page, std::uint64_t now);
-
 // The work of a process's devices, in shared memory: part of a page (page.h), whose version covers this layout, too.
 // Written when the run ends; until then it is not known.
 
@@ -158,7 +142,16 @@ struct Sums {
   std::uint64_t cycles;        // outside MPI
   std::uint64_t ideal;         // ticks on a network that takes no time, where that is measured
   std::uint64_t offload;       // ticks in calls to the runtimes of devices, outside MPI
-  ThreadSums threads;
+  // Over all threads of the process's teams, ticks:
+  std::uint64_t worker_useful;    // threads other than the main one
+  std::uint64_t worker_mpi;       // likewise
+  std::uint64_t worker_device;    // likewise
+  std::uint64_t imbalance;        // all threads
+  std::uint64_t scheduling;       // all threads
+  std::uint64_t main_in_runtime;  // the main thread's part of both
+  std::uint64_t mpi_wait;         // threads in teams that waited while the main thread was in MPI
+  std::uint64_t active_mpi;       // as in TeamRecord
+  std::uint64_t parallel_regions;
 };
 
 // Region 0 is the whole run.

@@ -219,7 +219,7 @@ TEST(ThreadRecords, CountUntilNow) {
   set(1, Activity::kUseful, 60, [](ThreadRecord& worker) { worker.useful = 100; });
   set(2, Activity::kWaiting, 50, [](ThreadRecord& worker) { worker.useful = 30, worker.mpi_wait = 3; });
   set(3, Activity::kMpi, 99, [](ThreadRecord& worker) { worker.mpi = 1; });
-  const ThreadSums sums = ThreadSumsOfPage(page, 100);
+  const Sums sums = SumsUntil(page, 100);
   EXPECT_EQ(sums.worker_useful, 100u + 40 + 30);
   EXPECT_EQ(sums.scheduling, 17u);
   EXPECT_EQ(sums.imbalance, 7u);

@@ -29,10 +29,10 @@ Sums ProgramOfFourThreads() {
   Sums sums{};
   sums.elapsed = 100;
   sums.mpi = 34;
-  sums.threads.worker_useful = 2 * 3 * 2;
-  sums.threads.imbalance = 2 * 3 * 18;
-  sums.threads.scheduling = 2 * 4 * 3;
-  sums.threads.main_in_runtime = 2 * 3;
+  sums.worker_useful = 2 * 3 * 2;
+  sums.imbalance = 2 * 3 * 18;
+  sums.scheduling = 2 * 4 * 3;
+  sums.main_in_runtime = 2 * 3;
   return sums;
 }
 
@@ -63,8 +63,8 @@ TEST(RankShare, EfficienciesMultiply) {
 TEST(RankShare, CallsToDevicesAreAPartOfTheirOwn) {
   Sums sums = ProgramOfFourThreads();
   sums.offload = 10;
-  sums.threads.worker_useful = 6;
-  sums.threads.worker_device = 6;
+  sums.worker_useful = 6;
+  sums.worker_device = 6;
   const ThreadTimes times = ThreadTimesIn(WithTeamsOf(4), sums);
   EXPECT_NEAR(times.useful, 0.056, 1e-12);
   EXPECT_NEAR(times.device_runtime, 0.016, 1e-12);
@@ -83,8 +83,8 @@ TEST(RankShare, WorkersOutsideOfATeamWaitForMpiOfItsMainThread) {
   Sums sums{};
   sums.elapsed = 10;
   sums.mpi = 10;
-  sums.threads.active_mpi = 10;
-  sums.threads.mpi_wait = 10;
+  sums.active_mpi = 10;
+  sums.mpi_wait = 10;
   const ThreadTimes times = ThreadTimesIn(WithTeamsOf(4), sums);
   EXPECT_NEAR(times.mpi, 0.01, 1e-12);
   EXPECT_NEAR(times.mpi_idle, 0.03, 1e-12);
@@ -114,7 +114,7 @@ TEST(RankShare, ThreadsThatAreGivenAndNeverUsedAreIdle) {
   page.threads = 4;
   Sums sums{};
   sums.elapsed = 10;
-  sums.threads.worker_useful = 10;
+  sums.worker_useful = 10;
   const ThreadTimes times = ThreadTimesIn(page, sums);
   EXPECT_EQ(times.cpus, 4);
   EXPECT_NEAR(OmpParallelEfficiency(times), 0.5, 1e-12);

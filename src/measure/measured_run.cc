@@ -226,7 +226,7 @@ MeasuredRegion Measure(const Processes& processes, const std::string& name, bool
     region.totals.elapsed = std::max(region.totals.elapsed, share.elapsed);
     region.mpi_calls += total.calls;
     region.mpi_calls_of_other_threads += total.other_calls;
-    in_runtime += seconds(total.threads.main_in_runtime);
+    in_runtime += seconds(total.main_in_runtime);
     longest_ideal = std::max(longest_ideal, seconds(total.ideal));
     elapsed += share.elapsed;
     const double calls = static_cast<double>(total.calls);

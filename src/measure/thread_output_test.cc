@@ -40,7 +40,7 @@ Page PageOfRank(int rank, int ranks) {
 // A team of two: each computes 30 ms in it, the other one then waits 10 ms.
 Page WithTeam(Page page) {
   page.teams.most = 1;
-  ThreadSums& threads = page.region[0].total.threads;
+  Sums& threads = page.region[0].total;
   threads.worker_useful = 30 * kMillisecond;
   threads.imbalance = 10 * kMillisecond;
   return page;
