@@ -11,8 +11,8 @@ namespace farscale::collect {
 namespace {
 
 // Page faults as instructions, nanoseconds of CPU time as cycles.
-constexpr CounterEvents kSoftware = {{PERF_TYPE_SOFTWARE, PERF_TYPE_SOFTWARE},
-                                     {PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_TASK_CLOCK}};
+constexpr CounterEvents kSoftware = {
+    {{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS}, {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK}}};
 
 class CountersTest : public testing::Test {
  protected:
@@ -73,10 +73,7 @@ TEST_F(CountersTest, ClosedCountersAreNothing) {
 TEST(Counters, EventsAreTypesAndConfigurations) {
   const std::optional<CounterEvents> events = ParseCounterEvents("4:0xc0,0:1");
   ASSERT_TRUE(events);
-  EXPECT_EQ(events->types[0], 4U);
-  EXPECT_EQ(events->configs[0], 0xc0U);
-  EXPECT_EQ(events->types[1], 0U);
-  EXPECT_EQ(events->configs[1], 1U);
+  EXPECT_EQ(*events, (CounterEvents{{{4, 0xc0}, {0, 1}}}));
   for (const char* text : {"", "papi", "4:0xc0", "4:0xc0,", "4:0xc0,0", "4:0xc0,0:1,2:3", "4:,0:1", ":1,0:1"})
     EXPECT_FALSE(ParseCounterEvents(text)) << text;
 }
@@ -100,7 +97,7 @@ TEST_F(CountersTest, ThreadsHaveCountersOfTheirOwn) {
 // One counter alone is of no use.
 TEST(Counters, BothOrNone) {
   CounterEvents events = kSoftware;
-  events.configs[1] = 1'000'000;
+  events[1].second = 1'000'000;
   EXPECT_FALSE(IsOpen(OpenCounters(events)));
   EXPECT_EQ(ReadCounts().instructions, 0U);
 }

@@ -133,7 +133,7 @@ CounterAccess OpenChosenCounters(bool tells) {
         "cycles as perf_event_open has them; the usual ones are counted\n",
         chosen.c_str());
   }
-  return OpenCounters(events.value_or(CounterEvents{}));
+  return OpenCounters(events.value_or(kUsualEvents));
 }
 
 void FillPage(Page& fresh, const RunNames& names) {

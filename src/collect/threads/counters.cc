@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "collect/text.h"
 
@@ -32,7 +33,7 @@ bool MayUseTsc() {
 }
 
 CounterPair main_counters;
-CounterEvents main_events;
+CounterEvents main_events = kUsualEvents;
 bool counts_by_papi = false;
 std::uint64_t papi_reads = 0;
 std::uint64_t reads_before = 0;  // to find out what they take
@@ -148,25 +149,24 @@ double TicksANanosecond() {
 std::optional<CounterEvents> ParseCounterEvents(const std::string& text) {
   CounterEvents events;
   const char* at = text.c_str();
-  for (const int i : {0, 1}) {
+  for (auto& [type, config] : events) {
     char* end = nullptr;
-    events.types[i] = static_cast<std::uint32_t>(std::strtoul(at, &end, 0));
+    type = static_cast<std::uint32_t>(std::strtoul(at, &end, 0));
     if (end == at || *end != ':') return std::nullopt;
     at = end + 1;
-    events.configs[i] = std::strtoull(at, &end, 0);
-    if (end == at || *end != (i == 0 ? ',' : '\0')) return std::nullopt;
+    config = std::strtoull(at, &end, 0);
+    if (end == at || *end != (&config == &events[0].second ? ',' : '\0')) return std::nullopt;
     at = end + 1;
   }
   return events;
 }
 
 // The first counter leads the group, so that one system call reads both, and neither counts without the other.
-CounterAccess CounterPair::OpenOne(const CounterEvents& events, int index) {
+CounterAccess CounterPair::OpenOne(const CounterEvents& events, std::size_t index) {
   perf_event_attr attributes;
   std::memset(&attributes, 0, sizeof attributes);
   attributes.size = sizeof attributes;
-  attributes.type = events.types[index];
-  attributes.config = events.configs[index];
+  std::tie(attributes.type, attributes.config) = events[index];
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
   attributes.read_format = PERF_FORMAT_GROUP;

@@ -4,10 +4,12 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <ctime>
 #include <optional>
 #include <string>
+#include <utility>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -58,11 +60,10 @@ enum class CounterAccess : std::uint8_t {
 
 constexpr bool IsOpen(CounterAccess access) { return access <= CounterAccess::kPapi; }
 
-// Instructions, then cycles, as perf_event_open(2) has them.
-struct CounterEvents {
-  std::uint32_t types[2] = {PERF_TYPE_HARDWARE, PERF_TYPE_HARDWARE};
-  std::uint64_t configs[2] = {PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES};
-};
+// Types and configurations of instructions, then of cycles, as perf_event_open(2) has them.
+using CounterEvents = std::array<std::pair<std::uint32_t, std::uint64_t>, 2>;
+inline constexpr CounterEvents kUsualEvents = {
+    {{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS}, {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}}};
 
 // "4:0xc0,4:0x3c": types and configurations of instructions and cycles; nothing where it is not that.
 std::optional<CounterEvents> ParseCounterEvents(const std::string& text);
@@ -84,7 +85,7 @@ class CounterPair {
   std::uint64_t system_calls() const { return system_calls_; }
 
  private:
-  CounterAccess OpenOne(const CounterEvents& events, int index);
+  CounterAccess OpenOne(const CounterEvents& events, std::size_t index);
 
   CounterAccess access_ = CounterAccess::kMissing;
   int files_[2] = {-1, -1};
@@ -94,7 +95,7 @@ class CounterPair {
 };
 
 // Those of the main thread, of one of both kinds.
-CounterAccess OpenCounters(const CounterEvents& events = {});
+CounterAccess OpenCounters(const CounterEvents& events = kUsualEvents);
 CounterAccess OpenCountersOfPapi();
 void CloseCounters();
 Counts ReadCounts();
