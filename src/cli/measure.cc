@@ -77,8 +77,8 @@ int Recover(const std::string& folder, const Common& common) {
   }
   const collect::RecoveredTrace trace =
       collect::RecoverTrace(folder, "the run ended without farscale seeing how", Generator());
-  if (trace.anchor.empty()) throw Error(ErrorKind::kOutput, folder, trace.why);
-  fmt::print(stderr, "warning: {}\n", collect::SentenceOf(trace));
+  if (trace.anchor.empty()) throw Error(ErrorKind::kOutput, folder, trace.sentence);
+  fmt::print(stderr, "warning: {}\n", trace.sentence);
   if (!common.quiet) fmt::print("wrote {}\n", trace.anchor);
   return 0;
 }

@@ -118,10 +118,10 @@ TEST_F(RecoveryTest, RanksOfAnotherVersionAreRefused) {
   page.ranks = page.regions = 1;
   ASSERT_TRUE(SaveRank(folder_, page, room, 0));
   EXPECT_TRUE(HasAllRanks(folder_));
-  EXPECT_EQ(RecoverTrace(folder_, "", "").why, "nothing was saved of the events of any rank");
+  EXPECT_EQ(RecoverTrace(folder_, "", "").sentence, "nothing was saved of the events of any rank");
   std::fstream(folder_ / "traces" / "0.room", std::ios::binary | std::ios::in | std::ios::out).put('\1');
   const RecoveredTrace trace = RecoverTrace(folder_, "", "");
-  EXPECT_EQ(trace.why, "what was saved is of another version of farscale, which alone can make a trace of it");
+  EXPECT_EQ(trace.sentence, "what was saved is of another version of farscale, which alone can make a trace of it");
   EXPECT_FALSE(trace.is_nothing_saved);  // so that it stays
 }
 

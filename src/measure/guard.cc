@@ -264,7 +264,8 @@ std::string FinishTrace(const Guard& guard, const MeasuredRun& run) {
   const std::string end = FindingsOn(run).front().sentence;
   const collect::RecoveredTrace trace = collect::RecoverTrace(folder, end.substr(0, end.find("; ")), Generator());
   if (trace.is_nothing_saved) collect::RemoveUnfinished(folder);
-  return "warning: " + SentenceOf(trace) + "\n" + (trace.anchor.empty() ? "" : "wrote " + trace.anchor + "\n");
+  if (trace.anchor.empty()) return "warning: there is no trace: " + trace.sentence + "\n";
+  return "warning: " + trace.sentence + "\nwrote " + trace.anchor + "\n";
 }
 
 // The output of a launcher may be a pipe that is full and does not wait.

@@ -258,14 +258,14 @@ void SwitchDeviceWork(bool on, Tick time) {
 
 bool HasTooMuchDeviceWork() { return kept_count >= kMostWork; }
 
-std::vector<DeviceDefinition> OwnDevices() {
-  std::vector<DeviceDefinition> own;
+std::vector<std::pair<std::string, LocationDefinitions>> OwnDevices() {
+  std::vector<std::pair<std::string, LocationDefinitions>> own;
   for (const auto& [device, of_device] : streams) {
-    DeviceDefinition definition{NameOfDevice(device), {}};
+    LocationDefinitions written;
     for (const RecordedStream& stream : of_device) {
-      if (stream.written > 0) definition.streams.push_back({stream.number, stream.written});
+      if (stream.written > 0) written.emplace_back(stream.number, stream.written);
     }
-    if (!definition.streams.empty()) own.push_back(std::move(definition));
+    if (!written.empty()) own.emplace_back(NameOfDevice(device), std::move(written));
   }
   return own;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collect/threads/counters.h"
@@ -35,7 +36,7 @@ CallId DeviceCall(CallId of_cuda, CallId of_hip);
 void SwitchDeviceWork(bool on, Tick time);
 
 // Those of this rank, once they are written.
-std::vector<DeviceDefinition> OwnDevices();
+std::vector<std::pair<std::string, LocationDefinitions>> OwnDevices();
 // Then none is written.
 bool HasTooMuchDeviceWork();
 

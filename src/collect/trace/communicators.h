@@ -26,6 +26,7 @@ struct TracedCommunicator {
   int size = 0;  // size of the group that messages go to
   int rank = 0;
   bool is_inter = false;  // between two groups
+  bool is_root = false;   // this rank is the root of the collective at hand
   // Copies made by MPI_Comm_idup, whose members cannot wait to agree on a number: some are kept for them.
   std::uint32_t next_copy = 0;
   int copies_left = 0;
@@ -49,19 +50,17 @@ void RemoveCommunicator(MPI_Comm communicator);
 // Calls that could not be recorded because their communicator is not known.
 std::uint64_t UnknownCommunicators();
 
-// The purpose of an epoch: a start and its complete, or a post and its wait.
-enum class Epoch : std::uint8_t { kAccess, kExposure };
-
 // A window was made; all ranks of `in` call, so that they agree on its number. Nothing for communicators that are not
 // known.
 void AddWindow(MPI_Win window, MPI_Comm in);
 void RemoveWindow(MPI_Win window);
 std::optional<std::uint32_t> FindWindow(MPI_Win window);
 
-// An epoch begins: its group, which EndEpoch gives again. Nothing where the window is not known, or where a group has
+// An epoch begins, by a start and until its complete, or as exposure by a post and until its wait: its group, which
+// EndEpoch gives again. Nothing where the window is not known, or where a group has
 // ranks of another run.
-std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group);
-std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch);
+std::optional<std::uint32_t> BeginEpoch(MPI_Win window, bool is_exposure, MPI_Group group);
+std::optional<std::uint32_t> EndEpoch(MPI_Win window, bool is_exposure);
 
 // The ideal clock of a rank: how far it would be on a network that takes no time [Rosas14, eq. 3-4]. It advances with
 // computation, and where a rank waits for others it becomes the latest of what the rank depends on. For that every

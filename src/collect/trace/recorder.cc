@@ -73,8 +73,8 @@ void SaveEvents(std::uint64_t time) {
   EndAsOf(*state, now, Nanoseconds(CLOCK_MONOTONIC));
   state->termination = Termination::kLost;
   SaveRank(page->output, *state, recording.room, saved_chunk);
-  const Chunks chunks = ChunksOf(*recording.room.head);
-  saved_chunk = chunks.in_file + chunks.in_memory - 1;
+  const auto [in_file, in_memory] = ChunksIn(*recording.room.head);
+  saved_chunk = in_file + in_memory - 1;
   const Tick stop = Now();
   Store(page->flushed, page->flushed + (stop - now));
   recording.Check(OTF2_EvtWriter_BufferFlush(recording.writer, nullptr, time, stop));
@@ -195,7 +195,7 @@ void NoteUsed(CallId id) {
   if (is_used[call]) [[likely]]
     return;
   is_used[call] = true;
-  Define(&RankDefinitions::calls, CallDefinition{call, kCallNames[call]});
+  Define(&RankDefinitions::calls, std::pair(call, std::string(kCallNames[call])));
 }
 
 bool StartRecording(Page& fresh, bool estimates) {

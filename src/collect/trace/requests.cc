@@ -73,7 +73,7 @@ void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
   if (request.sent_number != 0) Record(OTF2_EvtWriter_MpiIsendComplete, request.sent_number);
   if (request.kind == RequestKind::kCollective) {
     Record(OTF2_EvtWriter_NonBlockingCollectiveComplete, request.operation, request.communicator, request.root,
-           request.sizes.sent, request.sizes.received, request.number);
+           request.sizes.first, request.sizes.second, request.number);
   } else if (request.kind == RequestKind::kNeighbours) {
     std::uint64_t number = request.number;
     for (std::size_t i = 0; i < request.all_sent.size(); ++i) Record(OTF2_EvtWriter_MpiIsendComplete, number++);

@@ -7,17 +7,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "collect/trace/communicators.h"
 
 namespace farscale::collect {
 
-// Bytes of one rank in a collective.
-struct CollectiveSizes {
-  std::uint64_t sent = 0;
-  std::uint64_t received = 0;
-};
+// Bytes that one rank sends and receives in a collective.
+using CollectiveSizes = std::pair<std::uint64_t, std::uint64_t>;
 
 enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective, kNeighbours };
 

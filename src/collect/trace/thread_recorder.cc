@@ -150,8 +150,8 @@ bool HasTooManyThreadEvents() {
   return std::ranges::any_of(recorded, [](const RecordedThread& thread) { return thread.is_full; });
 }
 
-std::vector<ThreadDefinition> OwnThreads() {
-  std::vector<ThreadDefinition> own;
+LocationDefinitions OwnThreads() {
+  LocationDefinitions own;
   for (std::size_t thread = 1; thread < kMostThreads && !HasTooManyThreadEvents(); ++thread) {
     if (recorded[thread].written > 0) own.push_back({thread, recorded[thread].written});
   }

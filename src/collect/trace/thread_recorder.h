@@ -31,7 +31,7 @@ void RecordTeamEnd(std::size_t thread, unsigned size, Tick time);
 void RecordJoin(Tick time);
 
 // Those of this rank. Threads that were in a team of a size are among its members.
-std::vector<ThreadDefinition> OwnThreads();
+LocationDefinitions OwnThreads();
 std::vector<GroupDefinition> OwnTeams();
 // Then no threads are written.
 bool HasTooManyThreadEvents();

@@ -47,8 +47,8 @@ const BufferChunks* of_other_events = nullptr;  // those of the location beside 
 
 // The chunks in memory are in the file now.
 void NoteWritten() {
-  const Chunks chunks = ChunksOf(*room.head);
-  SetChunks(*room.head, {chunks.in_file + chunks.in_memory, 0});
+  const auto [in_file, in_memory] = ChunksIn(*room.head);
+  SetChunks(*room.head, in_file + in_memory, 0);
   event_bytes = 0;
 }
 
@@ -72,7 +72,7 @@ void* Allocate(void*, OTF2_FileType type, OTF2_LocationRef location, void** of_b
   if (is_in_room) {
     of_events = buffer;
     *chunk = 0;  // not the leftover of an earlier chunk
-    SetChunks(*room.head, {ChunksOf(*room.head).in_file, buffer->used});
+    SetChunks(*room.head, ChunksIn(*room.head).first, buffer->used);
   }
   return chunk;
 }
@@ -187,8 +187,8 @@ ClockOffset QueryClock() {
     const std::uint64_t end = Now();
     if (end - begin >= shortest) continue;
     shortest = end - begin;
-    best.time = begin + shortest / 2;
-    best.offset = static_cast<std::int64_t>(there - best.time);
+    const std::uint64_t middle = begin + shortest / 2;
+    best = {middle, static_cast<std::int64_t>(there - middle)};
   }
   return best;
 }
@@ -254,8 +254,8 @@ RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
   own.begin = page->begin_tick;
   own.end = page->end_tick;
   if (!own.offsets.empty()) {  // clocks of two nodes may tick at different rates, so every end of the run has its own
-    own.begin += static_cast<std::uint64_t>(own.offsets.front().offset);
-    own.end += static_cast<std::uint64_t>(own.offsets.back().offset);
+    own.begin += static_cast<std::uint64_t>(own.offsets.front().second);
+    own.end += static_cast<std::uint64_t>(own.offsets.back().second);
   }
   for (std::uint32_t i = 0; i < page->regions; ++i) own.regions.emplace_back(page->region[i].name);
   own.threads = OwnThreads();
@@ -268,9 +268,9 @@ bool WriteOwnDefinitions(OTF2_Archive* archive, const RankNumbers& numbers) {
   if (OTF2_Archive_OpenDefFiles(archive) != OTF2_SUCCESS) return false;
   const auto rank = static_cast<std::uint64_t>(page->rank);
   std::vector<std::uint64_t> locations = {0};
-  for (const ThreadDefinition& thread : OwnThreads()) locations.push_back(thread.number);
-  for (const DeviceDefinition& device : OwnDevices()) {
-    for (const ThreadDefinition& stream : device.streams) locations.push_back(stream.number);
+  for (const auto& [number, events] : OwnThreads()) locations.push_back(number);
+  for (const auto& [name, of_device] : OwnDevices()) {
+    for (const auto& [number, events] : of_device) locations.push_back(number);
   }
   bool good = true;
   for (const std::uint64_t number : locations) {
@@ -406,11 +406,11 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool with_counters) {
 }
 
 TraceSize CloseEstimate() {
-  const Chunks chunks = ChunksOf(*room.head);
-  TraceSize own = {chunks.in_file * kEventChunk, 0, room.head->events}, all;
-  if (chunks.in_memory > 0) {
-    own.bytes += (chunks.in_memory - 1) * kEventChunk;
-    own.bytes += UsedOfChunk(room.chunks + (chunks.in_memory - 1) * kEventChunk, room.head->events);
+  const auto [in_file, in_memory] = ChunksIn(*room.head);
+  TraceSize own = {in_file * kEventChunk, 0, room.head->events}, all;
+  if (in_memory > 0) {
+    own.bytes += (in_memory - 1) * kEventChunk;
+    own.bytes += UsedOfChunk(room.chunks + (in_memory - 1) * kEventChunk, room.head->events);
   }
   WriteThreadEvents(otf2_archive, &own);
   WriteDeviceEvents(otf2_archive, &own);

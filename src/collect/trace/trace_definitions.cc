@@ -18,7 +18,7 @@ void NumberRegions(const std::vector<RankDefinitions>& all, std::uint32_t call_c
                    std::vector<RankNumbers>& of_ranks) {
   std::map<std::uint32_t, std::string> calls;
   for (const RankDefinitions& rank : all) {
-    for (const CallDefinition& call : rank.calls) calls.emplace(call.id, call.name);
+    calls.insert(rank.calls.begin(), rank.calls.end());
   }
   std::vector<std::uint32_t> numbers(call_count, OTF2_UNDEFINED_UINT32);
   for (const auto& [id, name] : calls) {
@@ -59,10 +59,10 @@ std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector
       for (GroupDefinition& communicator : rank.communicators) {
         if (communicator.remote.empty() == is_inter) continue;
         const NumberPair pair = {communicator.id, next++};
-        by_own[pair.own] = &communicator;
+        by_own[communicator.id] = &communicator;
         NoteFor(communicator.members, pair, &RankNumbers::communicators, of_ranks);
         NoteFor(communicator.remote, pair, &RankNumbers::communicators, of_ranks);
-        communicator.id = pair.in_archive;
+        communicator.id = pair.second;
         groups += is_inter ? 2 : 1;
       }
     }
@@ -92,12 +92,12 @@ std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, st
       of_ranks[rank].groups.push_back({group.id, next_group});
       group.id = next_group++;
     }
-    for (WindowDefinition& window : all[rank].windows) {
-      const auto found = by_own.find(window.communicator);
-      const NumberPair pair = {window.id, next_window++};
+    for (auto& [id, communicator] : all[rank].windows) {
+      const auto found = by_own.find(communicator);
+      const NumberPair pair = {id, next_window++};
       NoteFor(found == by_own.end() ? everybody : found->second->members, pair, &RankNumbers::windows, of_ranks);
-      window.id = pair.in_archive;
-      if (found != by_own.end()) window.communicator = found->second->id;
+      id = pair.second;
+      if (found != by_own.end()) communicator = found->second->id;
     }
   }
   return of_ranks;
@@ -282,19 +282,18 @@ class GlobalDefinitions {
         WriteGroup(group.id, OTF2_GROUP_TYPE_COMM_GROUP, {group.members.begin(), group.members.end()});
         groups_ = group.id + 1;
       }
-      for (const WindowDefinition& window : rank.windows) {
-        Define(OTF2_GlobalDefWriter_WriteRmaWin, window.id, String("window " + std::to_string(window.id)),
-               window.communicator, OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
+      for (const auto& [id, communicator] : rank.windows) {
+        Define(OTF2_GlobalDefWriter_WriteRmaWin, id, String("window " + std::to_string(id)), communicator,
+               OTF2_RMA_WIN_FLAG_CREATE_DESTROY_EVENTS);
       }
     }
   }
 
   void WriteThreads() {
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
-      for (const ThreadDefinition& thread : ranks_[i].threads) {
-        Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, thread.number),
-               String("OpenMP thread " + std::to_string(thread.number)), OTF2_LOCATION_TYPE_CPU_THREAD, thread.events,
-               i);
+      for (const auto& [number, events] : ranks_[i].threads) {
+        Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, number),
+               String("OpenMP thread " + std::to_string(number)), OTF2_LOCATION_TYPE_CPU_THREAD, events, i);
       }
     }
   }
@@ -309,7 +308,7 @@ class GlobalDefinitions {
     };
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
       if (!ranks_[i].teams.empty()) add(i);
-      for (const ThreadDefinition& thread : ranks_[i].threads) add(LocationOf(i, thread.number));
+      for (const auto& [number, events] : ranks_[i].threads) add(LocationOf(i, number));
     }
     if (locations.empty()) return;
     const OTF2_StringRef paradigm = String("OpenMP"), name = String("OpenMP team");
@@ -333,19 +332,19 @@ class GlobalDefinitions {
     std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> nodes;
     auto contexts = static_cast<std::uint32_t>(ranks_.size());
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
-      for (const DeviceDefinition& device : ranks_[i].devices) {
-        const OTF2_StringRef name = String(device.name);
+      for (const auto& [device, streams] : ranks_[i].devices) {
+        const OTF2_StringRef name = String(device);
         const std::uint32_t host = node_of_host_[ranks_[i].host];
-        const auto [entry, is_new] = nodes.try_emplace({host, device.name}, tree_nodes_);
+        const auto [entry, is_new] = nodes.try_emplace({host, device}, tree_nodes_);
         if (is_new) WriteDevice(tree_nodes_++, name, host);
         const std::uint32_t context = contexts++;
         Define(OTF2_GlobalDefWriter_WriteLocationGroup, context, name, OTF2_LOCATION_GROUP_TYPE_ACCELERATOR,
                entry->second, i);
-        for (std::size_t stream = 0; stream < device.streams.size(); ++stream) {
-          const ThreadDefinition& of_stream = device.streams[stream];
-          Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, of_stream.number),
-                 String("stream " + std::to_string(stream + 1)), OTF2_LOCATION_TYPE_ACCELERATOR_STREAM,
-                 of_stream.events, context);
+        for (std::size_t stream = 0; stream < streams.size(); ++stream) {
+          const auto& [number, events] = streams[stream];
+          Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, number),
+                 String("stream " + std::to_string(stream + 1)), OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, events,
+                 context);
         }
       }
     }
@@ -447,8 +446,8 @@ bool WriteLocalDefinitions(OTF2_Archive* archive, std::uint64_t location, const 
   OTF2_DefWriter* writer = OTF2_Archive_GetDefWriter(archive, location);
   if (writer == nullptr) return false;
   bool good = true;
-  for (const ClockOffset& offset : offsets) {
-    good = OTF2_DefWriter_WriteClockOffset(writer, offset.time, offset.offset, 0) == OTF2_SUCCESS && good;
+  for (const auto& [time, offset] : offsets) {
+    good = OTF2_DefWriter_WriteClockOffset(writer, time, offset, 0) == OTF2_SUCCESS && good;
   }
   OTF2_IdMap* regions = OTF2_IdMap_CreateFromUint32Array(numbers.regions.size(), numbers.regions.data(), false);
   good = OTF2_DefWriter_WriteMappingTable(writer, OTF2_MAPPING_REGION, regions) == OTF2_SUCCESS && good;
@@ -456,7 +455,7 @@ bool WriteLocalDefinitions(OTF2_Archive* archive, std::uint64_t location, const 
   const auto write = [&](OTF2_MappingType type, const std::vector<NumberPair>& pairs) {
     if (pairs.empty()) return;
     OTF2_IdMap* map = OTF2_IdMap_Create(OTF2_ID_MAP_SPARSE, pairs.size());
-    for (const NumberPair& pair : pairs) OTF2_IdMap_AddIdPair(map, pair.own, pair.in_archive);
+    for (const auto& [own, in_archive] : pairs) OTF2_IdMap_AddIdPair(map, own, in_archive);
     good = OTF2_DefWriter_WriteMappingTable(writer, type, map) == OTF2_SUCCESS && good;
     OTF2_IdMap_Free(map);
   };

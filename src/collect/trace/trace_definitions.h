@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "collect/page.h"
@@ -15,11 +16,6 @@
 namespace farscale::collect {
 
 inline constexpr std::uint32_t kWorldId = 0, kSelfId = 1;
-
-struct CallDefinition {
-  std::uint32_t id = 0;
-  std::string name;
-};
 
 // A communicator, kept by its member with rank 0 until the definitions are written; a group that accesses a window,
 // kept by the rank that names it and numbered apart from those of communicators; or OpenMP teams of one size.
@@ -29,29 +25,12 @@ struct GroupDefinition {
   std::vector<std::int32_t> remote;   // the other group of a communicator between two
 };
 
-// Kept by the rank that is rank 0 of the window until the definitions are written.
-struct WindowDefinition {
-  std::uint32_t id = 0;
-  std::uint32_t communicator = 0;
-};
+// Places of events beside that of the main thread: numbers among those of the rank, for a thread of OpenMP the index of
+// its record in the page, and how many events there are.
+using LocationDefinitions = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-// A thread of OpenMP beside the main one, with events of its own.
-struct ThreadDefinition {
-  std::uint64_t number = 0;  // index of its record in the page
-  std::uint64_t events = 0;
-};
-
-// A device that the rank uses, and streams of it with events.
-struct DeviceDefinition {
-  std::string name;  // different from those of all other devices of the node
-  std::vector<ThreadDefinition> streams;
-};
-
-// The lag of the clock of a rank's node behind that of rank 0, at a time by its own.
-struct ClockOffset {
-  std::uint64_t time = 0;
-  std::int64_t offset = 0;
-};
+// A time by the clock of a rank's node, and its lag behind the clock of rank 0.
+using ClockOffset = std::pair<std::uint64_t, std::int64_t>;
 
 struct RankDefinitions {
   std::string host;
@@ -59,22 +38,22 @@ struct RankDefinitions {
   std::uint64_t events = 0;
   std::uint64_t begin = 0;  // on the clock of rank 0
   std::uint64_t end = 0;
-  std::vector<CallDefinition> calls;  // that occur
-  std::vector<std::string> regions;   // those of the page; the first, the whole run, is none of the archive
+  std::vector<std::pair<std::uint32_t, std::string>> calls;  // that occur: numbers and names
+  std::vector<std::string> regions;  // those of the page; the first, the whole run, is none of the archive
   std::vector<GroupDefinition> communicators;
-  std::vector<WindowDefinition> windows;
+  // Numbers of windows and of their communicators, kept by the rank that is rank 0 of the window until the definitions
+  // are written.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> windows;
   std::vector<GroupDefinition> groups;
   std::vector<ClockOffset> offsets;  // none on the node of rank 0
-  std::vector<ThreadDefinition> threads;
+  LocationDefinitions threads;
   std::vector<GroupDefinition> teams;
-  std::vector<DeviceDefinition> devices;
+  // Names, different from those of all other devices of the node, and streams of the rank.
+  std::vector<std::pair<std::string, LocationDefinitions>> devices;
 };
 
 // A rank's own number and that in the archive.
-struct NumberPair {
-  std::uint32_t own = 0;
-  std::uint32_t in_archive = 0;
-};
+using NumberPair = std::pair<std::uint32_t, std::uint32_t>;
 
 struct RankNumbers {
   std::vector<std::uint32_t> regions;     // index: number of the call, and behind the calls by index of the region
@@ -84,9 +63,11 @@ struct RankNumbers {
 };
 
 // For packing.
-inline auto Fields(CallDefinition& d) { return std::tie(d.id, d.name); }
+template <typename First, typename Second>
+std::pair<First, Second>& Fields(std::pair<First, Second>& pair) {
+  return pair;
+}
 inline auto Fields(GroupDefinition& d) { return std::tie(d.id, d.members, d.remote); }
-inline auto Fields(DeviceDefinition& d) { return std::tie(d.name, d.streams); }
 inline auto Fields(RankDefinitions& d) {
   return std::tie(d.host, d.socket, d.events, d.begin, d.end, d.calls, d.regions, d.communicators, d.windows, d.groups,
                   d.offsets, d.threads, d.teams, d.devices);

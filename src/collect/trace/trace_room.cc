@@ -65,13 +65,13 @@ constexpr unsigned kBitsInMemory = 16;
 
 }  // namespace
 
-Chunks ChunksOf(const RoomHead& head) {
+std::pair<std::uint64_t, std::uint64_t> ChunksIn(const RoomHead& head) {
   const std::uint64_t both = __atomic_load_n(&head.chunks, __ATOMIC_RELAXED);
   return {both >> kBitsInMemory, both & ((1U << kBitsInMemory) - 1)};
 }
 
-void SetChunks(RoomHead& head, Chunks chunks) {
-  __atomic_store_n(&head.chunks, chunks.in_file << kBitsInMemory | chunks.in_memory, __ATOMIC_RELEASE);
+void SetChunks(RoomHead& head, std::uint64_t in_file, std::uint64_t in_memory) {
+  __atomic_store_n(&head.chunks, in_file << kBitsInMemory | in_memory, __ATOMIC_RELEASE);
 }
 
 std::string RoomPath(const std::string& job, int rank) { return PagePath(job, rank) + ".trace"; }
@@ -266,9 +266,9 @@ bool WriteWhole(const std::string& path, const char* from, std::size_t bytes, st
 
 bool SaveEvents(const std::string& folder, int rank, const Room& room, std::uint64_t first) {
   const std::string path = FileOf(folder, rank, ".evt");
-  const Chunks chunks = ChunksOf(*room.head);
-  for (std::uint64_t i = 0; i < chunks.in_memory; ++i) {
-    const std::uint64_t chunk = chunks.in_file + i;
+  const auto [in_file, in_memory] = ChunksIn(*room.head);
+  for (std::uint64_t i = 0; i < in_memory; ++i) {
+    const std::uint64_t chunk = in_file + i;
     if (chunk >= first && !WriteWhole(path, room.chunks + i * kEventChunk, kEventChunk, chunk * kEventChunk, 0))
       return false;
   }
@@ -312,7 +312,7 @@ std::vector<SavedRank> FindRanks(const std::string& folder) {
     rank.is_there = true;
     rank.last_time = end->last_time;
     RankDefinitions& d = rank.definitions;
-    const auto offset = static_cast<std::uint64_t>(d.offsets.empty() ? 0 : d.offsets.front().offset);
+    const auto offset = static_cast<std::uint64_t>(d.offsets.empty() ? 0 : d.offsets.front().second);
     d.host = rank.page.host;
     d.events = end->events;
     d.begin = rank.page.begin_tick + offset;
@@ -333,17 +333,19 @@ bool WriteNoEvents(const std::string& path) {
   return WriteWhole(path, bytes, sizeof bytes, 0, O_TRUNC);
 }
 
-// Ranks of which nothing is known last as long as the others, on a node of their own.
-void FillMissing(const std::string& folder, std::vector<SavedRank>& ranks, std::vector<int>& missing) {
+// Ranks of which nothing is known last as long as the others, on a node of their own. Returns how many there are.
+std::size_t FillMissing(const std::string& folder, std::vector<SavedRank>& ranks) {
   const auto there = std::ranges::find_if(ranks, &SavedRank::is_there);
+  std::size_t missing = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].is_there) continue;
-    missing.push_back(static_cast<int>(i));
+    ++missing;
     ranks[i].definitions.host = "unknown";
     ranks[i].definitions.begin = there->definitions.begin;
     ranks[i].definitions.end = there->definitions.end;
     WriteNoEvents(FileOf(folder, static_cast<int>(i), ".evt"));
   }
+  return missing;
 }
 
 OTF2_FlushType AlwaysFlush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) { return OTF2_FLUSH; }
@@ -402,18 +404,17 @@ bool MoveArchive(const fs::path& from, const std::string& folder, std::size_t ra
   return !code;
 }
 
-void NoteEnds(const std::vector<SavedRank>& ranks, RecoveredTrace& trace) {
-  bool is_first = true;
+// Seconds of the run until the last event of each rank that has some, with its number; the rank that ends first first.
+std::vector<std::pair<double, int>> EndsOfRanks(const std::vector<SavedRank>& ranks) {
+  std::vector<std::pair<double, int>> ends;
   for (const SavedRank& rank : ranks) {
     if (!rank.is_there || rank.last_time < rank.page.begin_tick) continue;
-    const double end = static_cast<double>(rank.last_time - rank.page.begin_tick) / TicksASecond(rank.page);
-    if (is_first || end < trace.first_end) {
-      trace.first_end = end;
-      trace.first_rank = rank.page.rank;
-    }
-    is_first = false;
-    trace.last_end = std::max(trace.last_end, end);
+    const auto ticks = static_cast<double>(rank.last_time - rank.page.begin_tick);
+    ends.emplace_back(ticks / TicksASecond(rank.page), rank.page.rank);
   }
+  if (ends.empty()) ends.emplace_back(0, 0);
+  std::ranges::sort(ends);
+  return ends;
 }
 
 }  // namespace
@@ -446,46 +447,36 @@ RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, c
     return !Load(file, rank) && rank.version != kRoomVersion;
   };
   if (std::ranges::any_of(SavedFiles(folder), is_foreign)) {
-    trace.why = "what was saved is of another version of farscale, which alone can make a trace of it";
+    trace.sentence = "what was saved is of another version of farscale, which alone can make a trace of it";
     return trace;
   }
   std::vector<SavedRank> ranks = FindRanks(folder);
   if (ranks.empty()) {
-    trace.why = "nothing was saved of the events of any rank";
+    trace.sentence = "nothing was saved of the events of any rank";
     trace.is_nothing_saved = true;
     return trace;
   }
-  FillMissing(folder, ranks, trace.missing);
-  NoteEnds(ranks, trace);
-  trace.threaded = CountThreadedRanks(ranks);
-  trace.has_devices =
-      std::ranges::any_of(ranks, [](const SavedRank& rank) { return (rank.page.flags & kHasDevices) != 0; });
-  const std::string sentence =
-      end + Format("; rank %d has events until %s", trace.first_rank, FormatSeconds(trace.first_end).c_str());
+  const std::size_t missing = FillMissing(folder, ranks);
+  const std::vector<std::pair<double, int>> ends = EndsOfRanks(ranks);
+  const std::string until =
+      Format("rank %d has events until %s", ends.front().second, FormatSeconds(ends.front().first).c_str());
   const fs::path made = fs::path(folder) / "recovered";
   std::error_code code;
   fs::remove_all(made, code);
-  const bool good = WriteArchive(made, ranks, sentence, generator) && MoveArchive(made, folder, ranks.size());
+  const bool good = WriteArchive(made, ranks, end + "; " + until, generator) && MoveArchive(made, folder, ranks.size());
   fs::remove_all(made, code);
   if (!good) {
-    trace.why = folder + " cannot be written, or has no room; farscale trace --recover tries again";
+    trace.sentence = folder + " cannot be written, or has no room; farscale trace --recover tries again";
     return trace;
   }
   for (const fs::path& file : SavedFiles(folder)) fs::remove(file, code);
   trace.anchor = (fs::path(folder) / kArchiveName).string() + ".otf2";
+  trace.sentence = "the trace ends early: " + until + ", the last rank until " + FormatSeconds(ends.back().first);
+  if (missing > 0) trace.sentence += Format(", %d rank%s none", static_cast<int>(missing), missing == 1 ? "" : "s");
+  if (CountThreadedRanks(ranks) > 0) trace.sentence += ", without other threads than those that called MPI_Init";
+  const auto has_devices = [](const SavedRank& rank) { return (rank.page.flags & kHasDevices) != 0; };
+  if (std::ranges::any_of(ranks, has_devices)) trace.sentence += ", without what devices did";
   return trace;
-}
-
-std::string SentenceOf(const RecoveredTrace& trace) {
-  if (trace.anchor.empty()) return "there is no trace: " + trace.why;
-  std::string text = "the trace ends early: rank " + std::to_string(trace.first_rank) + " has events until " +
-                     FormatSeconds(trace.first_end) + ", the last rank until " + FormatSeconds(trace.last_end);
-  if (!trace.missing.empty()) {
-    text += Format(", %d rank%s none", static_cast<int>(trace.missing.size()), trace.missing.size() == 1 ? "" : "s");
-  }
-  if (trace.threaded > 0) text += ", without other threads than those that called MPI_Init";
-  if (trace.has_devices) text += ", without what devices did";
-  return text;
 }
 
 void RemoveUnfinished(const std::string& folder) {

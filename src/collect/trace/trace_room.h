@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collect/page.h"
@@ -26,19 +27,15 @@ struct RoomHead {
   std::uint32_t has_counters;   // written at every edge
   std::uint32_t is_log_full;    // some definitions are not in the log
   std::uint64_t shared_chunks;  // behind this head; 0 when events are in the memory of the process alone
-  std::uint64_t chunks;         // see Chunks
+  std::uint64_t chunks;         // see ChunksIn
   std::uint64_t events;         // that were written whole
   std::uint64_t log_bytes;
   char log[kLogBytes];  // sizes, each with a packed RankDefinitions of what is new
 };
 
-// Numbers of chunks in the file of events, and of more that hold events: one word, so that it changes at once.
-struct Chunks {
-  std::uint64_t in_file = 0;
-  std::uint64_t in_memory = 0;
-};
-Chunks ChunksOf(const RoomHead& head);
-void SetChunks(RoomHead& head, Chunks chunks);
+// Numbers of chunks in the file of events, and of more in memory: one word, so that it changes at once.
+std::pair<std::uint64_t, std::uint64_t> ChunksIn(const RoomHead& head);
+void SetChunks(RoomHead& head, std::uint64_t in_file, std::uint64_t in_memory);
 
 struct Room {
   RoomHead* head = nullptr;
@@ -90,21 +87,12 @@ bool HasAllRanks(const std::string& folder);
 
 struct RecoveredTrace {
   std::string anchor;             // empty where there is no trace
-  std::string why;                // there is none
+  std::string sentence;           // why there is none, or why it ends early and what is not in it, without a full stop
   bool is_nothing_saved = false;  // so that another try would find no more
-  std::vector<int> missing;       // ranks of which nothing was saved
-  double first_end = 0;           // seconds of the run until the last event of the rank that ends first
-  int first_rank = 0;
-  int threaded = 0;          // ranks of which other threads than the main one are not in the trace
-  bool has_devices = false;  // their work is not in the trace
-  double last_end = 0;
 };
 
 // Makes a trace of the ranks that were saved in a folder and removes what it was made of. `end` says how the run ended.
 RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, const std::string& generator);
-
-// "the trace ends early: ...", without a full stop, and the file.
-std::string SentenceOf(const RecoveredTrace& trace);
 
 // Removes the files of a trace that was not finished.
 void RemoveUnfinished(const std::string& folder);

@@ -318,22 +318,22 @@ int TracedFence(auto function, int assertion, MPI_Win window) {
   return code;
 }
 
-template <Epoch kEpoch>
+template <bool kIsExposure>
 int TracedBeginEpoch(auto function, MPI_Group group, int assertion, MPI_Win window) {
-  RecordEpoch(window, BeginEpoch(window, kEpoch, group));
+  RecordEpoch(window, BeginEpoch(window, kIsExposure, group));
   return function(group, assertion, window);
 }
 
-template <Epoch kEpoch>
+template <bool kIsExposure>
 int TracedEndEpoch(auto function, MPI_Win window) {
   const int code = function(window);
-  if (code == MPI_SUCCESS) RecordEpoch(window, EndEpoch(window, kEpoch));
+  if (code == MPI_SUCCESS) RecordEpoch(window, EndEpoch(window, kIsExposure));
   return code;
 }
 
 int TracedTestEpoch(auto function, MPI_Win window, int* flag) {
   const int code = function(window, flag);
-  if (code == MPI_SUCCESS && *flag != 0) RecordEpoch(window, EndEpoch(window, Epoch::kExposure));
+  if (code == MPI_SUCCESS && *flag != 0) RecordEpoch(window, EndEpoch(window, true));
   return code;
 }
 

@@ -31,91 +31,88 @@ std::uint64_t BytesOfPart(const auto* counts, const MPI_Datatype* types, std::si
   return Bytes(counts[i], types[i]);
 }
 
-// A rank that takes part in a collective. Arguments that only the root needs may be anything elsewhere.
-struct Participant {
-  const TracedCommunicator& communicator;
-  bool is_root;
+// A communicator as one of its ranks knows it. Arguments that only the root needs may be anything elsewhere.
+using Member = TracedCommunicator;
 
-  std::uint64_t All(std::uint64_t bytes) const { return static_cast<std::uint64_t>(communicator.size) * bytes; }
-  std::uint64_t Own(const auto* counts, MPI_Datatype type) const { return Bytes(counts[communicator.rank], type); }
-  std::uint64_t Sum(const auto* counts, auto types) const {
-    std::uint64_t sum = 0;
-    for (int i = 0; i < communicator.size; ++i) sum += BytesOfPart(counts, types, static_cast<std::size_t>(i));
-    return sum;
-  }
-};
+inline std::uint64_t All(const Member& own, std::uint64_t bytes) {
+  return static_cast<std::uint64_t>(own.size) * bytes;
+}
+std::uint64_t OfRank(const Member& own, const auto* counts, MPI_Datatype type) { return Bytes(counts[own.rank], type); }
+std::uint64_t Sum(const Member& own, const auto* counts, auto types) {
+  std::uint64_t sum = 0;
+  for (int i = 0; i < own.size; ++i) sum += BytesOfPart(counts, types, static_cast<std::size_t>(i));
+  return sum;
+}
 
-// Sizes that a participant sends and receives, from the arguments of the MPI function. With MPI_IN_PLACE, what a rank
+// Sizes that a rank sends and receives, from the arguments of the MPI function. With MPI_IN_PLACE, what a rank
 // contributes is in the other buffer.
-inline constexpr auto kNothing = [](const Participant&, auto...) { return CollectiveSizes{}; };
+inline constexpr auto kNothing = [](const Member&, auto...) { return CollectiveSizes{}; };
 
-inline constexpr auto kBcastSizes = [](const Participant& own, const void*, auto count, MPI_Datatype type,
-                                       auto...) -> CollectiveSizes {
-  return {own.is_root ? own.All(Bytes(count, type)) : 0, Bytes(count, type)};
-};
-
-inline constexpr auto kGatherSizes = [](const Participant& own, const void* out, auto out_count, MPI_Datatype out_type,
-                                        const void*, auto count, MPI_Datatype type, auto...) -> CollectiveSizes {
-  return {out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type),
-          own.is_root ? own.All(Bytes(count, type)) : 0};
-};
-inline constexpr auto kGathervSizes = [](const Participant& own, const void* out, auto out_count, MPI_Datatype out_type,
-                                         const void*, const auto* counts, const auto*, MPI_Datatype type,
-                                         auto...) -> CollectiveSizes {
-  return {out == MPI_IN_PLACE ? own.Own(counts, type) : Bytes(out_count, out_type),
-          own.is_root ? own.Sum(counts, type) : 0};
+inline constexpr auto kBcastSizes = [](const Member& own, const void*, auto count, MPI_Datatype type, auto...) {
+  return CollectiveSizes{own.is_root ? All(own, Bytes(count, type)) : 0, Bytes(count, type)};
 };
 
-inline constexpr auto kScatterSizes = [](const Participant& own, const void*, auto out_count, MPI_Datatype out_type,
-                                         const void* buffer, auto count, MPI_Datatype type,
-                                         auto...) -> CollectiveSizes {
-  return {own.is_root ? own.All(Bytes(out_count, out_type)) : 0,
-          buffer == MPI_IN_PLACE ? Bytes(out_count, out_type) : Bytes(count, type)};
+inline constexpr auto kGatherSizes = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                        const void*, auto count, MPI_Datatype type, auto...) {
+  return CollectiveSizes{out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type),
+                         own.is_root ? All(own, Bytes(count, type)) : 0};
 };
-inline constexpr auto kScattervSizes = [](const Participant& own, const void*, const auto* counts, const auto*,
+inline constexpr auto kGathervSizes = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                         const void*, const auto* counts, const auto*, MPI_Datatype type, auto...) {
+  return CollectiveSizes{out == MPI_IN_PLACE ? OfRank(own, counts, type) : Bytes(out_count, out_type),
+                         own.is_root ? Sum(own, counts, type) : 0};
+};
+
+inline constexpr auto kScatterSizes = [](const Member& own, const void*, auto out_count, MPI_Datatype out_type,
+                                         const void* buffer, auto count, MPI_Datatype type, auto...) {
+  return CollectiveSizes{own.is_root ? All(own, Bytes(out_count, out_type)) : 0,
+                         buffer == MPI_IN_PLACE ? Bytes(out_count, out_type) : Bytes(count, type)};
+};
+inline constexpr auto kScattervSizes = [](const Member& own, const void*, const auto* counts, const auto*,
                                           MPI_Datatype out_type, const void* buffer, auto count, MPI_Datatype type,
-                                          auto...) -> CollectiveSizes {
-  return {own.is_root ? own.Sum(counts, out_type) : 0,
-          buffer == MPI_IN_PLACE ? own.Own(counts, out_type) : Bytes(count, type)};
+                                          auto...) {
+  return CollectiveSizes{own.is_root ? Sum(own, counts, out_type) : 0,
+                         buffer == MPI_IN_PLACE ? OfRank(own, counts, out_type) : Bytes(count, type)};
 };
 
 // MPI_Allgather and MPI_Alltoall.
-inline constexpr auto kEqualParts = [](const Participant& own, const void* out, auto out_count, MPI_Datatype out_type,
-                                       const void*, auto count, MPI_Datatype type, auto...) -> CollectiveSizes {
-  return {own.All(out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type)), own.All(Bytes(count, type))};
+inline constexpr auto kEqualParts = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                       const void*, auto count, MPI_Datatype type, auto...) {
+  return CollectiveSizes{All(own, out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type)),
+                         All(own, Bytes(count, type))};
 };
-inline constexpr auto kAllgathervSizes = [](const Participant& own, const void* out, auto out_count,
-                                            MPI_Datatype out_type, const void*, const auto* counts, const auto*,
-                                            MPI_Datatype type, auto...) -> CollectiveSizes {
-  return {own.All(out == MPI_IN_PLACE ? own.Own(counts, type) : Bytes(out_count, out_type)), own.Sum(counts, type)};
+inline constexpr auto kAllgathervSizes = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                            const void*, const auto* counts, const auto*, MPI_Datatype type, auto...) {
+  return CollectiveSizes{All(own, out == MPI_IN_PLACE ? OfRank(own, counts, type) : Bytes(out_count, out_type)),
+                         Sum(own, counts, type)};
 };
 // MPI_Alltoallv with a type for all parts, MPI_Alltoallw with one for each.
-inline constexpr auto kParts = [](const Participant& own, const void* out, const auto* out_counts, const auto*,
-                                  auto out_types, const void*, const auto* counts, const auto*, auto types,
-                                  auto...) -> CollectiveSizes {
-  return {out == MPI_IN_PLACE ? own.Sum(counts, types) : own.Sum(out_counts, out_types), own.Sum(counts, types)};
+inline constexpr auto kParts = [](const Member& own, const void* out, const auto* out_counts, const auto*,
+                                  auto out_types, const void*, const auto* counts, const auto*, auto types, auto...) {
+  return CollectiveSizes{out == MPI_IN_PLACE ? Sum(own, counts, types) : Sum(own, out_counts, out_types),
+                         Sum(own, counts, types)};
 };
 
 // MPI_Allreduce, MPI_Scan and MPI_Exscan: every rank gives as much as it gets.
-inline constexpr auto kWholeBuffer = [](const Participant&, const void*, const void*, auto count, MPI_Datatype type,
-                                        auto...) -> CollectiveSizes {
-  return {Bytes(count, type), Bytes(count, type)};
+inline constexpr auto kWholeBuffer = [](const Member&, const void*, const void*, auto count, MPI_Datatype type,
+                                        auto...) {
+  return CollectiveSizes{Bytes(count, type), Bytes(count, type)};
 };
-inline constexpr auto kReduceSizes = [](const Participant& own, const void*, const void*, auto count, MPI_Datatype type,
-                                        auto...) -> CollectiveSizes {
-  return {Bytes(count, type), own.is_root ? Bytes(count, type) : 0};
+inline constexpr auto kReduceSizes = [](const Member& own, const void*, const void*, auto count, MPI_Datatype type,
+                                        auto...) {
+  return CollectiveSizes{Bytes(count, type), own.is_root ? Bytes(count, type) : 0};
 };
-inline constexpr auto kReduceScatterSizes = [](const Participant& own, const void*, const void*, const auto* counts,
-                                               MPI_Datatype type, auto...) -> CollectiveSizes {
-  return {own.Sum(counts, type), own.Own(counts, type)};
+inline constexpr auto kReduceScatterSizes = [](const Member& own, const void*, const void*, const auto* counts,
+                                               MPI_Datatype type, auto...) {
+  return CollectiveSizes{Sum(own, counts, type), OfRank(own, counts, type)};
 };
-inline constexpr auto kReduceScatterBlockSizes = [](const Participant& own, const void*, const void*, auto count,
-                                                    MPI_Datatype type, auto...) -> CollectiveSizes {
-  return {own.All(Bytes(count, type)), Bytes(count, type)};
+inline constexpr auto kReduceScatterBlockSizes = [](const Member& own, const void*, const void*, auto count,
+                                                    MPI_Datatype type, auto...) {
+  return CollectiveSizes{All(own, Bytes(count, type)), Bytes(count, type)};
 };
 
 // As under the rules `bsc` [docs/formulas.md, rules].
-inline ClockWait WaitOf(OTF2_CollectiveOp operation, const Participant& own) {
+inline ClockWait WaitOf(OTF2_CollectiveOp operation, const Member& own) {
   if (operation == OTF2_COLLECTIVE_OP_SCAN || operation == OTF2_COLLECTIVE_OP_EXSCAN) return ClockWait::kLower;
   return operation == OTF2_COLLECTIVE_OP_REDUCE && !own.is_root ? ClockWait::kNothing : ClockWait::kAll;
 }
@@ -143,25 +140,26 @@ int TracedCollective(auto function, auto... arguments) {
   if constexpr (kIsBlocking) {
     const TracedCommunicator* found = FindForCollective(in, kHasRoot);
     if (found == nullptr) return function(arguments...);
-    const TracedCommunicator communicator = *found;
-    const Participant own{communicator, kHasRoot && communicator.rank == root};
+    TracedCommunicator own = *found;
+    own.is_root = kHasRoot && own.rank == root;
     Record(OTF2_EvtWriter_MpiCollectiveBegin);
     const int code = function(arguments...);
-    ReduceClock(communicator.shadow, WaitOf(kOperation, own));
-    const CollectiveSizes sizes = kSizes(own, arguments...);
-    Record(OTF2_EvtWriter_MpiCollectiveEnd, kOperation, communicator.id, recorded_root, sizes.sent, sizes.received);
+    ReduceClock(own.shadow, WaitOf(kOperation, own));
+    const auto [sent, received] = kSizes(own, arguments...);
+    Record(OTF2_EvtWriter_MpiCollectiveEnd, kOperation, own.id, recorded_root, sent, received);
     return code;
   } else {
     const int code = function(arguments...);
-    const TracedCommunicator* communicator = FindForCollective(in, kHasRoot);
-    if (code != MPI_SUCCESS || communicator == nullptr) return code;
-    const Participant own{*communicator, kHasRoot && communicator->rank == root};
+    const TracedCommunicator* found = FindForCollective(in, kHasRoot);
+    if (code != MPI_SUCCESS || found == nullptr) return code;
+    TracedCommunicator own = *found;
+    own.is_root = kHasRoot && own.rank == root;
     AddRequest(*std::get<kLast>(all), {.kind = RequestKind::kCollective,
-                                       .communicator = communicator->id,
+                                       .communicator = own.id,
                                        .operation = kOperation,
                                        .root = recorded_root,
                                        .sizes = kSizes(own, arguments...),
-                                       .shadow = communicator->shadow,
+                                       .shadow = own.shadow,
                                        .wait = WaitOf(kOperation, own)});
     return code;
   }
