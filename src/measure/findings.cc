@@ -9,7 +9,7 @@ namespace {
 
 using collect::Format;
 using collect::Termination;
-using RunFindings = std::vector<RunFinding>;
+using RunFindings = std::vector<Finding>;
 
 // From this rate on, in calls a millisecond, measuring is more than a percent of the time on a machine half as fast as
 // those of docs/performance.md: the clock is read twice a call; a trace adds records, ideal clocks a message.
@@ -23,10 +23,10 @@ constexpr double kShortRun = 0.01;
 constexpr double kMuchOff = 0.01;
 
 void Warn(RunFindings& findings, const char* id, std::string sentence) {
-  findings.push_back({id, true, std::move(sentence)});
+  findings.push_back({id, Severity::kWarning, std::move(sentence), 0, 0, ""});
 }
 void Note(RunFindings& findings, const char* id, std::string sentence) {
-  findings.push_back({id, false, std::move(sentence)});
+  findings.push_back({id, Severity::kNote, std::move(sentence), 0, 0, ""});
 }
 
 std::string List(const std::vector<int>& ranks) {
@@ -70,9 +70,9 @@ void DiagnoseThreads(const MeasuredRun& run, RunFindings& findings) {
                      : is_most ? "useful time is that of this thread, which made fewer: the factors say little of "
                                  "this program"
                                : "useful time is that of this thread";
-  findings.push_back({"callsOfOtherThreads", is_most,
-                      Format("%llu MPI calls were made by other threads than the one that called MPI_Init; %s",
-                             static_cast<unsigned long long>(others), what)});
+  (is_most ? Warn : Note)(findings, "callsOfOtherThreads",
+                          Format("%llu MPI calls were made by other threads than the one that called MPI_Init; %s",
+                                 static_cast<unsigned long long>(others), what));
   if (!run.Has(collect::kIsTraced)) return;
   Warn(findings, "threadsNotTraced",
        "MPI calls of other threads are not in the trace: messages between them and the threads that "
@@ -189,7 +189,7 @@ void DiagnoseRegion(const MeasuredRun& run, const MeasuredRegion& region, RunFin
 
 }  // namespace
 
-std::vector<RunFinding> FindingsOn(const MeasuredRun& run) {
+std::vector<Finding> FindingsOn(const MeasuredRun& run) {
   RunFindings findings;
   DiagnoseTermination(run, findings);
   const MeasuredRegion& whole = run.regions.front();

@@ -79,10 +79,7 @@ int LauncherOutput(int pid) {
   return -1;
 }
 
-struct Moment {
-  collect::Tick tick = 0;
-  std::uint64_t clock = 0;
-};
+using Moment = std::pair<collect::Tick, std::uint64_t>;  // tick, and time by the clock
 
 Moment CurrentMoment() { return {collect::Now(), collect::Nanoseconds(CLOCK_MONOTONIC)}; }
 
@@ -192,7 +189,7 @@ class Guard {
     Page state = page;
     if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
     const bool is_tsc = (page.flags & collect::kClockIsTsc) != 0;
-    if (state.end_tick == 0) EndAsOf(state, is_tsc ? now.tick : now.clock, now.clock);
+    if (state.end_tick == 0) EndAsOf(state, is_tsc ? now.first : now.second, now.second);
     return state;
   }
 
@@ -200,7 +197,7 @@ class Guard {
     rank.is_gone = true;
     rank.state = StateAt(*rank.page, now);
     if (rank.process >= 0) close(rank.process);
-    if (IsFinalized(rank.state) || first_abnormal_.clock != 0) return;
+    if (IsFinalized(rank.state) || first_abnormal_.second != 0) return;
     first_abnormal_ = now;
     for (Watched& other : ranks_) {
       if (!other.is_gone) other.before = StateAt(*other.page, now);
@@ -257,8 +254,9 @@ std::string FinishTrace(const Guard& guard, const MeasuredRun& run) {
   if (!std::filesystem::is_directory(archive, code) || std::filesystem::exists(archive + ".otf2", code)) return "";
   guard.SaveRanks(folder);
   if (!run.missing.empty() && run.missing.front() == 0) return "";
-  const std::uint64_t begin = CurrentMoment().clock;
-  while (!collect::HasAllRanks(folder) && CurrentMoment().clock - begin < kSecondsForOthers * 1'000'000'000ULL) {
+  const std::uint64_t begin = collect::Nanoseconds(CLOCK_MONOTONIC);
+  while (!collect::HasAllRanks(folder) &&
+         collect::Nanoseconds(CLOCK_MONOTONIC) - begin < kSecondsForOthers * 1'000'000'000ULL) {
     poll(nullptr, 0, kCheckMilliseconds);
   }
   const std::string end = FindingsOn(run).front().sentence;
@@ -310,7 +308,7 @@ void ReportAbnormalEnd(const Guard& guard, const std::vector<Page>& pages, int t
     output += "/farscale.json";
   }
   // The node of rank 0 writes to the name that was asked for.
-  if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().name;
+  if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().first;
   Publish(run, output, trace, to);
 }
 

@@ -46,7 +46,7 @@ Processes FindProcesses(const std::vector<Page>& pages, MeasuredRun& run) {
     const std::string host = Name(page.host, sizeof page.host);
     const auto [entry, is_new] = nodes.try_emplace(host, static_cast<int>(nodes.size()));
     if (is_new) run.nodes.push_back({host, {}});
-    run.nodes[static_cast<std::size_t>(entry->second)].ranks.push_back(page.rank);
+    run.nodes[static_cast<std::size_t>(entry->second)].second.push_back(page.rank);
     const collect::Tick now = (page.flags & collect::kClockIsTsc) != 0 ? now_tick : now_clock;
     processes.push_back({&page, entry->second, 0, SumsOfPage(page, now), SecondsATick(page, now_tick, now_clock)});
   }

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "collect/page.h"
 #include "factors/factor.h"
 #include "factors/phase_totals.h"
@@ -55,11 +57,6 @@ struct MeasuredRegion {
   }
 };
 
-struct MeasuredNode {
-  std::string name;
-  std::vector<int> ranks;
-};
-
 struct MeasuredRun {
   std::string job;
   std::string program;
@@ -69,8 +66,8 @@ struct MeasuredRun {
   std::uint64_t started = 0;  // ns since 1970
   int ranks = 0;
   int threads = 1;
-  std::vector<MeasuredNode> nodes;
-  std::vector<int> missing;  // ranks nothing is known of
+  std::vector<std::pair<std::string, std::vector<int>>> nodes;  // names, and ranks
+  std::vector<int> missing;                                     // ranks nothing is known of
   collect::Termination termination = collect::Termination::kFinalized;
   int signal = 0;
   std::string error;               // the MPI error that ended it
@@ -110,13 +107,8 @@ struct MeasuredProcess {
 // in its run count, also where they do nothing in the region.
 std::vector<MeasuredDevice> SumDevices(const std::vector<MeasuredProcess>& processes, double elapsed);
 
-// A warning or note on a run.
-struct RunFinding {
-  std::string id;
-  bool is_warning = true;
-  std::string sentence;
-};
-std::vector<RunFinding> FindingsOn(const MeasuredRun& run);
+// Warnings and notes on a run, without counts.
+std::vector<Finding> FindingsOn(const MeasuredRun& run);
 
 // A measured run as JSON [docs/schema/measured-run.schema.json] and as the summary on the terminal, and the file of its
 // results, where several jobs may put theirs at the same time.

@@ -274,13 +274,14 @@ std::string MeasuredRunJson(const MeasuredRun& run) {
   if (!run.not_finalized.empty()) json["notFinalized"] = run.not_finalized;
   if (!run.missing.empty()) json["missingRanks"] = run.missing;
   json["nodes"] = OrderedJson::array();
-  for (const MeasuredNode& node : run.nodes) json["nodes"].push_back({{"name", node.name}, {"ranks", node.ranks}});
+  for (const auto& [name, ranks] : run.nodes) json["nodes"].push_back({{"name", name}, {"ranks", ranks}});
   json["regions"] = OrderedJson::array();
   for (const MeasuredRegion& region : run.regions) json["regions"].push_back(RegionToJson(region, run.ranks));
   json["diagnostics"] = OrderedJson::array();
-  for (const RunFinding& finding : FindingsOn(run)) {
-    json["diagnostics"].push_back(
-        {{"id", finding.id}, {"severity", finding.is_warning ? "warning" : "note"}, {"sentence", finding.sentence}});
+  for (const Finding& finding : FindingsOn(run)) {
+    json["diagnostics"].push_back({{"id", finding.id},
+                                   {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
+                                   {"sentence", finding.sentence}});
   }
   json[kChecksumKey] = ChecksumOf(json);
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
@@ -308,8 +309,8 @@ std::string TraceSizeText(const collect::TraceSize& size, const MeasuredRun& run
 
 std::string MeasuredRunSummary(const MeasuredRun& run, const std::string& written) {
   std::string text = Header(run) + Trees(run) + RegionTable(run);
-  for (const RunFinding& finding : FindingsOn(run)) {
-    if (finding.is_warning) text += "warning: " + finding.sentence + "\n";
+  for (const Finding& finding : FindingsOn(run)) {
+    if (finding.severity == Severity::kWarning) text += "warning: " + finding.sentence + "\n";
   }
   return text + written + "\n";
 }

@@ -68,7 +68,7 @@ std::vector<Page> OneAfterTheOther(const std::vector<const char*>& hosts) {
 
 std::vector<std::string> Ids(const MeasuredRun& run) {
   std::vector<std::string> ids;
-  for (const RunFinding& finding : FindingsOn(run)) ids.push_back(finding.id);
+  for (const Finding& finding : FindingsOn(run)) ids.push_back(finding.id);
   return ids;
 }
 
@@ -78,7 +78,7 @@ TEST(MeasuredRun, HasTheFactorsOfTheDefinitions) {
   const MeasuredRun run = Summarize(
       {PageOf(3, 4, "b", 100, 60), PageOf(0, 4, "a", 100, 20), PageOf(2, 4, "b", 100, 60), PageOf(1, 4, "a", 100, 40)});
   ASSERT_EQ(run.nodes.size(), 2U);
-  EXPECT_THAT(run.nodes[1].ranks, ElementsAre(2, 3));
+  EXPECT_THAT(run.nodes[1].second, ElementsAre(2, 3));
   EXPECT_THAT(run.command, ElementsAre("./app", "-n", "3"));
   const MeasuredRegion& whole = run.regions.front();
   EXPECT_THAT(whole.totals.elapsed, DoubleNear(0.1, 1e-12));

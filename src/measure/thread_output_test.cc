@@ -59,7 +59,7 @@ nlohmann::json WholeOf(const MeasuredRun& run) { return nlohmann::json::parse(Me
 
 std::vector<std::string> FindingIds(const MeasuredRun& run) {
   std::vector<std::string> ids;
-  for (const RunFinding& finding : FindingsOn(run)) ids.push_back(finding.id);
+  for (const Finding& finding : FindingsOn(run)) ids.push_back(finding.id);
   return ids;
 }
 
