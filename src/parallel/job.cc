@@ -68,9 +68,9 @@ Job::~Job() {
 
 void Job::Serve(const std::vector<Service>& services) {
   for (;;) {
-    const Processes::Message message = processes_->ReceiveAny();
-    if (message.text.empty()) return;  // the first process leaves the job
-    processes_->Send(message.from, Reply(message.text, services, processes_->own()));
+    const auto [from, text] = processes_->ReceiveAny();
+    if (text.empty()) return;  // the first process leaves the job
+    processes_->Send(from, Reply(text, services, processes_->own()));
   }
 }
 

@@ -38,7 +38,7 @@ class MpiProcesses : public Processes {
     }
   }
 
-  std::string Receive(std::size_t from) override { return ReceiveFrom(static_cast<int>(from)).text; }
+  std::string Receive(std::size_t from) override { return ReceiveFrom(static_cast<int>(from)).second; }
   Message ReceiveAny() override { return ReceiveFrom(MPI_ANY_SOURCE); }
 
   void Abort(int code) override {
@@ -54,7 +54,7 @@ class MpiProcesses : public Processes {
     MPI_Recv(&length, 1, MPI_UINT64_T, source, kLengthTag, MPI_COMM_WORLD, &status);
     Message message{static_cast<std::size_t>(status.MPI_SOURCE), std::string(length, '\0')};
     for (std::uint64_t at = 0; at < length; at += kPiece) {
-      MPI_Recv(message.text.data() + at, static_cast<int>(std::min(kPiece, length - at)), MPI_BYTE, status.MPI_SOURCE,
+      MPI_Recv(message.second.data() + at, static_cast<int>(std::min(kPiece, length - at)), MPI_BYTE, status.MPI_SOURCE,
                kTextTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     return message;

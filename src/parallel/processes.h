@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace farscale {
 
@@ -19,10 +20,7 @@ class Processes {
   virtual void Send(std::size_t to, const std::string& text) = 0;
   virtual std::string Receive(std::size_t from) = 0;
 
-  struct Message {
-    std::size_t from = 0;
-    std::string text;
-  };
+  using Message = std::pair<std::size_t, std::string>;  // the sender, and its text
   // From whoever sends first.
   virtual Message ReceiveAny() = 0;
 

@@ -74,7 +74,7 @@ class ThreadProcess : public Processes {
   std::string Receive(std::size_t from) override { return mail_.Receive(own_, from); }
   Message ReceiveAny() override {
     Message message;
-    message.text = mail_.ReceiveAny(own_, message.from);
+    message.second = mail_.ReceiveAny(own_, message.first);
     return message;
   }
   void Abort(int code) override { std::_Exit(code); }
