@@ -14,23 +14,19 @@ namespace farscale::parallel_internal {
 namespace {
 
 // An order between threads by a mark: what came before Release comes before what follows Acquire.
-void Release([[maybe_unused]] char& mark) {
+void Release([[maybe_unused]] char* mark) {
 #ifdef FARSCALE_THREAD_SANITIZER
-  __tsan_release(&mark);
+  __tsan_release(mark);
 #endif
 }
-void Acquire([[maybe_unused]] char& mark) {
+void Acquire([[maybe_unused]] char* mark) {
 #ifdef FARSCALE_THREAD_SANITIZER
-  __tsan_acquire(&mark);
+  __tsan_acquire(mark);
 #endif
 }
 
-// Also when an exception ends the body or the loop.
-struct AtEnd {
-  void (*act)(char&);
-  char& mark;
-  ~AtEnd() { act(mark); }
-};
+// Acts on the mark at the end of a scope, also when an exception ends it.
+using AtEnd = std::unique_ptr<char, void (*)(char*)>;
 
 }  // namespace
 
@@ -41,14 +37,14 @@ void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t 
     return;
   }
   char fork = 0, join = 0;
-  Release(fork);
-  const AtEnd loop{Acquire, join};
+  Release(&fork);
+  const AtEnd loop(&join, Acquire);
   tbb::parallel_for(
       tbb::blocked_range<std::size_t>(0, count, 1),
       [&](const tbb::blocked_range<std::size_t>& range) {
         for (std::size_t i = range.begin(); i < range.end(); ++i) {
-          Acquire(fork);
-          const AtEnd end{Release, join};
+          Acquire(&fork);
+          const AtEnd end(&join, Release);
           call(body, i);
         }
       },

@@ -39,11 +39,8 @@ void ParallelForBlocks(std::size_t count, const Body& body) {
   });
 }
 
-// A piece of work.
-struct Piece {
-  std::uint64_t memory = 0;   // bytes that it is expected to take
-  std::function<void()> run;  // throws nothing
-};
+// A piece of work: bytes of memory that it is expected to take, and what runs it, which throws nothing.
+using Piece = std::pair<std::uint64_t, std::function<void()>>;
 
 // Runs all pieces, each on a thread of its own, begun in their order. So many run at a time at most, and as many as
 // take no more than so many bytes together; one always runs. What loops within the pieces use besides are the threads

@@ -13,7 +13,7 @@ namespace farscale {
 
 void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint64_t memory) {
   if (most < 2) {
-    for (const Piece& piece : pieces) piece.run();
+    for (const auto& [needs, run] : pieces) run();
     return;
   }
   using tbb::global_control;
@@ -31,18 +31,18 @@ void RunSideBySide(const std::vector<Piece>& pieces, std::size_t most, std::uint
     limit = std::make_unique<global_control>(global_control::max_allowed_parallelism, left + 1);
   };
   std::vector<std::jthread> threads;
-  for (const Piece& piece : pieces) {
+  for (const auto& [needs, run] : pieces) {
     std::unique_lock lock(mutex);
-    has_ended.wait(lock, [&] { return count == 0 || (count < most && used + piece.memory <= memory); });
+    has_ended.wait(lock, [&] { return count == 0 || (count < most && used + needs <= memory); });
     ++count;
-    used += piece.memory;
+    used += needs;
     share_threads();
     lock.unlock();
     threads.emplace_back([&] {
-      piece.run();
+      run();
       const std::lock_guard at_end(mutex);
       --count;
-      used -= piece.memory;
+      used -= needs;
       share_threads();
       has_ended.notify_all();
     });
