@@ -1,7 +1,11 @@
 // The hot path: what happens around every MPI call. No locks, no allocation, two reads of the clock.
 #pragma once
 
+#include <initializer_list>
 #include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "collect/threads/counters.h"
 #include "collect/page.h"
@@ -39,6 +43,8 @@ bool IsFirstRank();
 // FindRealFunctions is generated and fills both.
 void* FindRealSymbol(const char* name);
 void FindRealFunctions();
+// Paths of the libraries of this process whose files are named so, or begin so.
+std::vector<std::string> LoadedLibraries(std::initializer_list<std::string_view> names);
 
 // Looks up the name with P; MPIs may lack the one without.
 template <typename Function>

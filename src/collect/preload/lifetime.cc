@@ -65,15 +65,6 @@ std::string PreloadWith(const std::string& own, const std::string& instead) {
 // The library that the process would get an MPI function from without us.
 std::string UsedMpi() { return PathOf(dlsym(RTLD_NEXT, "PMPI_Init")); }
 
-// The MPI libraries that were loaded into the process.
-int AddMpi(dl_phdr_info* info, std::size_t, void* found) {
-  const std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  const std::string file = path.substr(path.rfind('/') + 1);
-  const bool is_mpi = file.starts_with("libmpi.so") || file.starts_with("libmpich.so");
-  if (is_mpi) static_cast<std::vector<std::string>*>(found)->push_back(path);
-  return 0;
-}
-
 // Called when the library is loaded. In a program that is linked with another MPI it does not return: the program is
 // started again with the library of its own MPI or, after a message, without any.
 void CheckMpi(char** arguments) {
@@ -99,8 +90,7 @@ void CheckMpi(char** arguments) {
 // True if MPI_Init is about to initialise this library's own MPI. Not so, after a message, where a program such as
 // Python has loaded another one later.
 bool IsOwnMpi() {
-  std::vector<std::string> loaded;
-  dl_iterate_phdr(AddMpi, &loaded);
+  std::vector<std::string> loaded = LoadedLibraries({"libmpi.so", "libmpich.so"});
   std::erase_if(loaded, [](const std::string& library) { return IsOpenMpi(library) == kOwnIsOpen; });
   if (loaded.empty()) return true;
   std::fprintf(stderr,
@@ -180,6 +170,20 @@ bool IsFirstRank() {
 }
 
 void* FindRealSymbol(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+std::vector<std::string> LoadedLibraries(std::initializer_list<std::string_view> names) {
+  std::vector<std::string> paths;
+  const auto add = [](dl_phdr_info* info, std::size_t, void* found) {
+    if (info->dlpi_name != nullptr) static_cast<std::vector<std::string>*>(found)->emplace_back(info->dlpi_name);
+    return 0;
+  };
+  dl_iterate_phdr(add, &paths);
+  std::erase_if(paths, [&](const std::string& path) {
+    const std::string file = path.substr(path.rfind('/') + 1);
+    return std::ranges::none_of(names, [&](std::string_view name) { return file.starts_with(name); });
+  });
+  return paths;
+}
 
 // A program started by MPI_Comm_spawn passes through `farscale`, too, as under mpirun: the environment of
 // a rank does not reach what is started, the launcher's does.

@@ -6,7 +6,6 @@
 // regions that GCC before 4.9 called.
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <array>
 #include <atomic>
@@ -133,24 +132,12 @@ void RunTaskLoop(const Real<Function>& real, PartFunction function, Rest... rest
   real.function(real.is_measured ? RunnerOf<true>(function) : function, rest...);
 }
 
-int AddOpenMp(dl_phdr_info* info, std::size_t, void* found) {
-  const std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  const std::string file = path.substr(path.rfind('/') + 1);
-  const auto begins = [&](const char* name) { return file.starts_with(name); };
-  if (begins("libgomp") || begins("libomp") || begins("libiomp")) {
-    static_cast<std::vector<std::string>*>(found)->push_back(path);
-  }
-  return 0;
-}
-
 }  // namespace
 
 void* FindInOpenMp(const char* name) {
   void* function = FindRealSymbol(name);
   if (function != nullptr) return function;
-  std::vector<std::string> loaded;
-  dl_iterate_phdr(AddOpenMp, &loaded);
-  for (const std::string& path : loaded) {
+  for (const std::string& path : LoadedLibraries({"libgomp", "libomp", "libiomp"})) {
     void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) continue;
     function = dlsym(library, name);
