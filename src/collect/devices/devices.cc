@@ -285,12 +285,6 @@ bool WriteDeviceEvents(OTF2_Archive* archive, TraceSize* estimate) {
   return good;
 }
 
-void RemoveDeviceFiles(const std::string& folder) {
-  for (const auto& [device, of_device] : streams) {
-    for (const RecordedStream& stream : of_device) RemoveFilesOfLocation(folder, stream.number);
-  }
-}
-
 }  // namespace farscale::collect
 
 using namespace farscale::collect;

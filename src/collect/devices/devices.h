@@ -42,6 +42,5 @@ bool HasTooMuchDeviceWork();
 
 // As those of threads in trace/thread_recorder.h.
 bool WriteDeviceEvents(OTF2_Archive* archive, TraceSize* estimate);
-void RemoveDeviceFiles(const std::string& folder);
 
 }  // namespace farscale::collect

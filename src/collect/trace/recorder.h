@@ -97,8 +97,6 @@ std::string CloseArchive(OTF2_EvtWriter* writer, bool has_counters);
 // them; `written` becomes the number of events.
 bool WriteLocation(OTF2_Archive* archive, std::uint64_t number, const std::function<bool(OTF2_EvtWriter*)>& write,
                    std::uint64_t& written, TraceSize* estimate);
-// For a trace that is given up.
-void RemoveFilesOfLocation(const std::string& folder, std::uint64_t number);
 
 // The size that the events of an estimate would have, at rank 0; nothing is left of it. Collective.
 TraceSize CloseEstimate();

@@ -179,8 +179,4 @@ bool WriteThreadEvents(OTF2_Archive* archive, TraceSize* estimate) {
   return good;
 }
 
-void RemoveThreadFiles(const std::string& folder) {
-  for (std::size_t thread = 1; thread < kMostThreads; ++thread) RemoveFilesOfLocation(folder, thread);
-}
-
 }  // namespace farscale::collect

@@ -38,6 +38,5 @@ bool HasTooManyThreadEvents();
 
 // As WriteLocation, for all threads. Before the files of events are closed.
 bool WriteThreadEvents(OTF2_Archive* archive, TraceSize* estimate);
-void RemoveThreadFiles(const std::string& folder);
 
 }  // namespace farscale::collect

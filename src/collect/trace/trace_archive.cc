@@ -139,21 +139,12 @@ std::string MakeFolder() {
   return "";
 }
 
-std::string FileOfRank(int rank, const char* extension) {
-  return archive_folder + "/" + kName + "/" + std::to_string(rank) + extension;
-}
-
 // A trace that is not whole is of no use, and stands in the way of the next.
 void RemoveFiles() {
-  RemoveThreadFiles(archive_folder + "/" + kName + "/");
-  RemoveDeviceFiles(archive_folder + "/" + kName + "/");
   real.MPI_Barrier(OwnWorld());
   if (page->rank != 0) return;
-  for (int rank = 0; rank < page->ranks; ++rank) {
-    for (const char* extension : {".evt", ".def", ".room"}) unlink(FileOfRank(rank, extension).c_str());
-  }
-  rmdir((archive_folder + "/" + kName).c_str());
-  for (const char* extension : {".def", ".otf2"}) unlink((archive_folder + "/" + kName + extension).c_str());
+  unlink((archive_folder + "/" + kName + ".otf2").c_str());
+  RemoveUnfinished(archive_folder);
 }
 
 bool Agree(bool good) {
@@ -326,7 +317,7 @@ std::string Close(OTF2_EvtWriter* writer, bool with_counters) {
     RemoveFiles();
     return "warning: there is no trace: " + archive_folder + " has no room for it";
   }
-  unlink(FileOfRank(page->rank, ".room").c_str());
+  unlink((archive_folder + "/" + kName + "/" + std::to_string(page->rank) + ".room").c_str());
   good = WriteThreadEvents(otf2_archive, nullptr) && !is_full;
   good = WriteDeviceEvents(otf2_archive, nullptr) && !is_full && good;
   good = OTF2_Archive_CloseEvtFiles(otf2_archive) == OTF2_SUCCESS && good;
@@ -374,11 +365,6 @@ bool WriteLocation(OTF2_Archive* archive, std::uint64_t number, const std::funct
   estimate->bytes += (chunks.size() - 1) * kEventChunk + UsedOfChunk(chunks.back(), written);
   estimate->events += written;
   return true;
-}
-
-void RemoveFilesOfLocation(const std::string& folder, std::uint64_t number) {
-  const std::string path = folder + std::to_string(LocationOf(static_cast<std::uint64_t>(page->rank), number));
-  for (const char* extension : {".evt", ".def"}) unlink((path + extension).c_str());
 }
 
 std::string OpenArchive(const Page& fresh, bool estimates, OTF2_EvtWriter*& writer, Room& of_events_here) {
