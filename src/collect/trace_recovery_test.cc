@@ -97,7 +97,7 @@ TEST_F(RecoveryTest, DefinitionsOfALogAreOneAfterAnother) {
   const auto all = DefinitionsInLog({mapped.head->log, mapped.head->log_bytes});
   ASSERT_TRUE(all);
   ASSERT_EQ(all->calls.size(), 1u);
-  EXPECT_EQ(all->calls[0].name, "MPI_Send");
+  EXPECT_EQ(all->calls[0].second, "MPI_Send");
   ASSERT_EQ(all->communicators.size(), 1u);
   EXPECT_EQ(all->communicators[0].members, (std::vector<std::int32_t>{0, 2}));
   ASSERT_EQ(all->teams.size(), 1u);
@@ -162,11 +162,11 @@ TEST(DefinitionNumbers, HaveNoGaps) {
   EXPECT_EQ(all[2].communicators[0].id, 3u);
   EXPECT_EQ(all[0].communicators[0].id, 4u);
   ASSERT_EQ(numbers[2].communicators.size(), 3u);
-  EXPECT_EQ(numbers[2].communicators[1].own, 17u);
+  EXPECT_EQ(numbers[2].communicators[1].first, 17u);
   EXPECT_EQ(numbers[0].communicators.size(), 2u);
-  EXPECT_EQ(all[1].windows[0].id, 0u);
-  EXPECT_EQ(all[1].windows[0].communicator, 2u);
-  EXPECT_EQ(all[1].windows[1].communicator, kWorldId);
+  EXPECT_EQ(all[1].windows[0].first, 0u);
+  EXPECT_EQ(all[1].windows[0].second, 2u);
+  EXPECT_EQ(all[1].windows[1].second, kWorldId);
   // Groups before it: locations, world, self, two communicators, and two of the one between.
   EXPECT_EQ(all[1].groups[0].id, 7u);
 }
@@ -185,11 +185,11 @@ TEST(DefinitionNumbers, OfTeamsComeBehindThoseOfCommunicators) {
   EXPECT_EQ(all[1].teams[0].id, 5u);
   // Numbers of teams are the rank's own.
   ASSERT_EQ(numbers[0].communicators.size(), 3u);
-  EXPECT_EQ(numbers[0].communicators[2].own, kFirst + 4);
-  EXPECT_EQ(numbers[0].communicators[2].in_archive, 4u);
+  EXPECT_EQ(numbers[0].communicators[2].first, kFirst + 4);
+  EXPECT_EQ(numbers[0].communicators[2].second, 4u);
   ASSERT_EQ(numbers[1].communicators.size(), 2u);
-  EXPECT_EQ(numbers[1].communicators[1].own, kFirst + 4);
-  EXPECT_EQ(numbers[1].communicators[1].in_archive, 5u);
+  EXPECT_EQ(numbers[1].communicators[1].first, kFirst + 4);
+  EXPECT_EQ(numbers[1].communicators[1].second, 5u);
 }
 
 }  // namespace
