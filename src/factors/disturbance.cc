@@ -12,7 +12,7 @@
 #include "factors/anomalies.h"
 #include "factors/useful_time.h"
 #include "phases/iteration_shape.h"
-#include "phases/iteration_parts.h"
+#include "phases/phase_cut.h"
 #include "replay/replay.h"
 #include "replay/computation.h"
 #include "stats/sample_quantiles.h"

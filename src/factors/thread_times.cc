@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/parallel.h"
-#include "phases/location_cut.h"
+#include "phases/phase_cut.h"
 #include "trace/anomalies.h"
 #include "trace/device_records.h"
 #include "trace/location_trace.h"

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "factors/phase_factors.h"
-#include "phases/location_cut.h"
+#include "phases/phase_cut.h"
 
 namespace farscale {
 namespace {

@@ -43,9 +43,10 @@ std::vector<std::uint32_t> Numbered(const std::vector<std::uint64_t>& values, st
 
 // The calls of a rank.
 struct CallSeries {
-  std::vector<std::uint32_t> ids, pairs;  // symbols, and symbols with the one behind
+  const RankTimeline& timeline;
+  std::vector<std::uint32_t> ids = {}, pairs = {};  // symbols, and symbols with the one behind
   std::size_t kinds = 0, pair_kinds = 0;
-  std::vector<Tick> enters;
+  std::vector<Tick> enters = {};
   double run = 1;  // ticks
 };
 
@@ -54,7 +55,7 @@ using Reach = std::pair<std::size_t, std::size_t>;  // calls of an iteration bef
 std::uint64_t SymbolPair(std::uint32_t a, std::uint32_t b) { return static_cast<std::uint64_t>(a) << 32 | b; }
 
 CallSeries MakeSeries(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols) {
-  CallSeries series;
+  CallSeries series{timeline};
   series.ids = Numbered(symbols, series.kinds);
   std::vector<std::uint64_t> pairs;
   pairs.reserve(symbols.size());
@@ -68,30 +69,28 @@ CallSeries MakeSeries(const RankTimeline& timeline, const std::vector<std::uint6
   return series;
 }
 
-double Covered(const RankTimeline& timeline, const CallSeries& series, std::uint32_t first, std::uint32_t end) {
-  const Tick until = end < series.ids.size() ? series.enters[end] : timeline.end();
+double Covered(const CallSeries& series, std::uint32_t first, std::uint32_t end) {
+  const Tick until = end < series.ids.size() ? series.enters[end] : series.timeline.end();
   return static_cast<double>(until - series.enters[first]) / series.run;
 }
 
 // Adds a candidate, whose borders are calls that may mark an iteration: those of one symbol, or those behind long
 // bursts between the same two symbols.
-void AddCandidate(const RankTimeline& timeline, const CallSeries& series, std::vector<std::uint32_t> marks,
-                  std::vector<CallLoop>& all) {
+void AddCandidate(const CallSeries& series, std::vector<std::uint32_t> marks, std::vector<CallLoop>& all) {
   if (marks.size() < kFewestIterations) return;
   CallLoop& candidate = all.emplace_back();
-  candidate.coverage = Covered(timeline, series, marks.front(), marks.back());
+  candidate.coverage = Covered(series, marks.front(), marks.back());
   candidate.borders = std::move(marks);
 }
 
-Tick Burst(const RankTimeline& timeline, const CallSeries& series, std::size_t call) {
-  return series.enters[call] - series.enters[call - 1] - timeline.duration(call - 1);
+Tick Burst(const CallSeries& series, std::size_t call) {
+  return series.enters[call] - series.enters[call - 1] - series.timeline.duration(call - 1);
 }
 
 // The calls behind the longest bursts, and all of them.
-void AddLongest(const RankTimeline& timeline, const CallSeries& series, std::vector<std::uint32_t>& calls,
-                std::vector<CallLoop>& all) {
+void AddLongest(const CallSeries& series, std::vector<std::uint32_t>& calls, std::vector<CallLoop>& all) {
   std::vector<Tick> lengths;
-  for (const std::uint32_t call : calls) lengths.push_back(Burst(timeline, series, call));
+  for (const std::uint32_t call : calls) lengths.push_back(Burst(series, call));
   std::ranges::sort(lengths);
   Tick threshold = 0;
   double widest = kSmallestGap;
@@ -102,33 +101,33 @@ void AddLongest(const RankTimeline& timeline, const CallSeries& series, std::vec
     threshold = lengths[i];
   }
   std::vector<std::uint32_t> long_ones = calls;
-  std::erase_if(long_ones, [&](std::uint32_t call) { return Burst(timeline, series, call) < threshold; });
-  if (long_ones.size() < calls.size()) AddCandidate(timeline, series, std::move(long_ones), all);
-  AddCandidate(timeline, series, std::move(calls), all);
+  std::erase_if(long_ones, [&](std::uint32_t call) { return Burst(series, call) < threshold; });
+  if (long_ones.size() < calls.size()) AddCandidate(series, std::move(long_ones), all);
+  AddCandidate(series, std::move(calls), all);
 }
 
 // The longest bursts between each pair of symbols, and of all, where their lengths leave a gap to the others.
-void AddLongBursts(const RankTimeline& timeline, const CallSeries& series, std::vector<CallLoop>& all) {
+void AddLongBursts(const CallSeries& series, std::vector<CallLoop>& all) {
   Tick longest = 0;
-  for (std::size_t i = 1; i < series.ids.size(); ++i) longest = std::max(longest, Burst(timeline, series, i));
+  for (std::size_t i = 1; i < series.ids.size(); ++i) longest = std::max(longest, Burst(series, i));
   std::map<std::uint64_t, std::vector<std::uint32_t>> pairs;
   std::vector<std::uint32_t> any;
   for (std::uint32_t i = 1; i < series.ids.size(); ++i) {
-    if (Burst(timeline, series, i) * kLongBurst < longest) continue;
+    if (Burst(series, i) * kLongBurst < longest) continue;
     pairs[SymbolPair(series.ids[i - 1], series.ids[i])].push_back(i);
     any.push_back(i);
   }
-  for (auto& [pair, calls] : pairs) AddLongest(timeline, series, calls, all);
-  AddLongest(timeline, series, any, all);
+  for (auto& [pair, calls] : pairs) AddLongest(series, calls, all);
+  AddLongest(series, any, all);
 }
 
 // Those that cover most of the run, at most two with as many calls.
-std::vector<CallLoop> FindCandidates(const RankTimeline& timeline, const CallSeries& series) {
+std::vector<CallLoop> FindCandidates(const CallSeries& series) {
   std::vector<CallLoop> all;
   std::vector<std::vector<std::uint32_t>> by_kind(series.kinds);
   for (std::uint32_t i = 0; i < series.ids.size(); ++i) by_kind[series.ids[i]].push_back(i);
-  for (std::vector<std::uint32_t>& calls : by_kind) AddCandidate(timeline, series, std::move(calls), all);
-  AddLongBursts(timeline, series, all);
+  for (std::vector<std::uint32_t>& calls : by_kind) AddCandidate(series, std::move(calls), all);
+  AddLongBursts(series, all);
   std::ranges::stable_sort(all, std::greater<>(), &CallLoop::coverage);
   std::vector<CallLoop> chosen;
   std::unordered_map<std::size_t, int> of_size;
@@ -195,8 +194,8 @@ bool TakesTurns(const std::vector<std::uint32_t>& marks, const Reach& core) {
 // Calls before the loop may look like the end of an iteration, calls behind it like the begin of one, by
 // some calls or by whole iterations that have no mark. The loop begins behind the longest of the bursts in question.
 // Returns whether there was no question.
-bool FollowCores(const RankTimeline& timeline, const CallSeries& series, const std::vector<std::uint32_t>& marks,
-                 const Reach& core, std::vector<std::uint32_t>& borders) {
+bool FollowCores(const CallSeries& series, const std::vector<std::uint32_t>& marks, const Reach& core,
+                 std::vector<std::uint32_t>& borders) {
   std::size_t period = series.ids.size();
   for (std::size_t k = 0; k + 1 < marks.size(); ++k) period = std::min<std::size_t>(period, marks[k + 1] - marks[k]);
   const std::size_t slack = core.first + core.second - std::min(core.first + core.second, period);
@@ -208,7 +207,7 @@ bool FollowCores(const RankTimeline& timeline, const CallSeries& series, const s
   }
   std::size_t start = marks[0] - core.first;
   for (std::size_t i = start; i <= marks[0] - core.first + slack % period; ++i) {
-    if (i > 0 && (start == 0 || Burst(timeline, series, i) > Burst(timeline, series, start))) start = i;
+    if (i > 0 && (start == 0 || Burst(series, i) > Burst(series, start))) start = i;
   }
   const std::size_t end = marks.back() + core.second;
   for (; start + period <= marks[0]; start += period) borders.push_back(static_cast<std::uint32_t>(start));
@@ -250,7 +249,7 @@ std::uint32_t Border(const CallSeries& series, const std::vector<std::uint32_t>&
 // Where cores follow each other directly, that is all of it, and what lies between others is extra: a set-up, an
 // output. Otherwise iterations differ; then the loop begins where what comes before the first mark stops being what
 // comes before any other, and ends likewise.
-CallLoop Extend(const RankTimeline& timeline, const CallSeries& series, const CallLoop& candidate) {
+CallLoop Extend(const CallSeries& series, const CallLoop& candidate) {
   const std::vector<std::uint32_t>& marks = candidate.borders;
   Reach core{series.ids.size(), series.ids.size()}, any{0, 0};
   for (std::size_t k = 1; k < marks.size(); ++k) {
@@ -264,7 +263,7 @@ CallLoop Extend(const RankTimeline& timeline, const CallSeries& series, const Ca
   loop.similarity = candidate.similarity;
   loop.follows = TakesTurns(marks, core);
   if (loop.follows) {
-    loop.is_exact = FollowCores(timeline, series, marks, core, loop.borders);
+    loop.is_exact = FollowCores(series, marks, core, loop.borders);
   } else {
     loop.borders.push_back(marks[0] - static_cast<std::uint32_t>(any.first));
     for (std::size_t k = 0; k + 1 < marks.size(); ++k)
@@ -272,24 +271,24 @@ CallLoop Extend(const RankTimeline& timeline, const CallSeries& series, const Ca
     loop.borders.push_back(marks.back() + static_cast<std::uint32_t>(any.second));
   }
   TrimEnds(loop.borders);
-  loop.coverage = loop.borders.size() > 1 ? Covered(timeline, series, loop.borders.front(), loop.borders.back()) : 0;
+  loop.coverage = loop.borders.size() > 1 ? Covered(series, loop.borders.front(), loop.borders.back()) : 0;
   return loop;
 }
 
-std::vector<double> Lengths(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
+std::vector<double> Lengths(const CallSeries& series, const CallLoop& loop) {
   std::vector<double> lengths;
   for (std::size_t k = 0; k + 1 < loop.borders.size(); ++k) {
     const std::uint32_t end = loop.borders[k + 1];
     const Tick until =
-        end < series.ids.size() && k + 2 < loop.borders.size() ? series.enters[end] : timeline.leave(end - 1);
+        end < series.ids.size() && k + 2 < loop.borders.size() ? series.enters[end] : series.timeline.leave(end - 1);
     lengths.push_back(static_cast<double>(until - series.enters[loop.borders[k]]));
   }
   return lengths;
 }
 
 // Share of the time in iterations beyond one and a half times the median.
-double ExtraShare(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
-  const std::vector<double> lengths = Lengths(timeline, series, loop);
+double ExtraShare(const CallSeries& series, const CallLoop& loop) {
+  const std::vector<double> lengths = Lengths(series, loop);
   const double median = Median(lengths);
   double extra = 0, total = 0;
   for (const double length : lengths) {
@@ -301,7 +300,7 @@ double ExtraShare(const RankTimeline& timeline, const CallSeries& series, const 
 
 // Among those nearly as good as the best the outermost, unless its iterations consist of those of another one
 // and next to nothing else: then that one is the loop, and what it does now and then is an output or the like.
-std::optional<CallLoop> Choose(const RankTimeline& timeline, const CallSeries& series, std::vector<CallLoop> loops) {
+std::optional<CallLoop> Choose(const CallSeries& series, std::vector<CallLoop> loops) {
   // Chosen, and tested like the constants above.
   constexpr double kNearlyAsGood = 0.7, kNextToNothing = 0.03;
   if (loops.empty()) return std::nullopt;
@@ -311,26 +310,26 @@ std::optional<CallLoop> Choose(const RankTimeline& timeline, const CallSeries& s
   const CallLoop* chosen = nullptr;
   for (const CallLoop& loop : loops) {
     const bool is_inner = chosen != nullptr && loop.iterations() >= 2 * chosen->iterations();
-    if (chosen == nullptr || (is_inner && ExtraShare(timeline, series, loop) < kNextToNothing)) chosen = &loop;
+    if (chosen == nullptr || (is_inner && ExtraShare(series, loop) < kNextToNothing)) chosen = &loop;
   }
   return *chosen;
 }
 
 // Counts the iteration with the median number of calls.
-CallCounts TypicalCalls(const Trace& trace, const RankTimeline& timeline, const CallLoop& loop) {
+CallCounts TypicalCalls(const Trace& trace, const CallSeries& series, const CallLoop& loop) {
   const std::size_t k = PlaceOfMedian(NumbersOfCalls(loop.borders));
-  return CountCalls(trace, timeline, loop.borders[k], loop.borders[k + 1]);
+  return CountCalls(trace, series.timeline, loop.borders[k], loop.borders[k + 1]);
 }
 
 // The loop that the calls show by themselves, unless another is more like the iteration asked for; else the best by
 // score and likeness, which counts twice.
-std::optional<CallLoop> ChooseLike(const Trace& trace, const RankTimeline& timeline, const CallSeries& series,
-                                   const CallCounts* like, std::vector<CallLoop> loops) {
+std::optional<CallLoop> ChooseLike(const Trace& trace, const CallSeries& series, const CallCounts* like,
+                                   std::vector<CallLoop> loops) {
   constexpr double kAsLike = 0.8;  // chosen, and tested like the constants above
   const CallLoop* chosen = nullptr;
   double most = -1, most_like = 0;
   for (const CallLoop& loop : loops) {
-    const double likeness = Likeness(*like, TypicalCalls(trace, timeline, loop));
+    const double likeness = Likeness(*like, TypicalCalls(trace, series, loop));
     most_like = std::max(most_like, likeness);
     if (likeness * likeness * loop.score <= most) continue;
     most = likeness * likeness * loop.score;
@@ -338,13 +337,13 @@ std::optional<CallLoop> ChooseLike(const Trace& trace, const RankTimeline& timel
   }
   const std::optional<CallLoop> best = chosen == nullptr ? std::nullopt : std::optional(*chosen);
   std::erase_if(loops, [](const CallLoop& loop) { return loop.similarity < kLeastSimilarity; });
-  const std::optional<CallLoop> own = Choose(timeline, series, std::move(loops));
-  return own && Likeness(*like, TypicalCalls(trace, timeline, *own)) >= kAsLike * most_like ? own : best;
+  const std::optional<CallLoop> own = Choose(series, std::move(loops));
+  return own && Likeness(*like, TypicalCalls(trace, series, *own)) >= kAsLike * most_like ? own : best;
 }
 
 // Evenness of the iterations in time: what each shares with the median one, over all.
-double Evenness(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
-  const std::vector<double> lengths = Lengths(timeline, series, loop);
+double Evenness(const CallSeries& series, const CallLoop& loop) {
+  const std::vector<double> lengths = Lengths(series, loop);
   const double median = Median(lengths);
   double shared = 0, total = 0;
   for (const double length : lengths) {
@@ -354,8 +353,8 @@ double Evenness(const RankTimeline& timeline, const CallSeries& series, const Ca
   return total > 0 ? shared / total : 0;
 }
 
-double Score(const RankTimeline& timeline, const CallSeries& series, const CallLoop& loop) {
-  return loop.coverage * loop.similarity * Evenness(timeline, series, loop) * (loop.follows ? 2 : 1);
+double Score(const CallSeries& series, const CallLoop& loop) {
+  return loop.coverage * loop.similarity * Evenness(series, loop) * (loop.follows ? 2 : 1);
 }
 
 }  // namespace
@@ -411,23 +410,22 @@ double FunctionsInCommon(const CallCounts& a, const CallCounts& b) {
 
 std::optional<CallLoop> FindLoop(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols,
                                  const CallCounts* like) {
-  const RankTimeline& timeline = trace.timelines[rank];
-  const CallSeries series = MakeSeries(timeline, symbols);
+  const CallSeries series = MakeSeries(trace.timelines[rank], symbols);
   if (series.ids.size() < 2 * kFewestIterations) return std::nullopt;
   const double least = like == nullptr ? kLeastSimilarity : kLeastWhenKnown;
   std::vector<CallLoop> loops;
-  for (CallLoop& candidate : FindCandidates(timeline, series)) {
+  for (CallLoop& candidate : FindCandidates(series)) {
     candidate.similarity = Similarity(series, candidate.borders);
     if (candidate.similarity < least) continue;
-    CallLoop loop = Extend(timeline, series, candidate);
+    CallLoop loop = Extend(series, candidate);
     if (loop.iterations() < kFewestIterations) continue;
     if (loop.coverage < kLeastCoverage || loop.borders.back() - loop.borders.front() < kFewestCalls) continue;
-    loop.score = Score(timeline, series, loop);
+    loop.score = Score(series, loop);
     loops.push_back(std::move(loop));
   }
-  std::optional<CallLoop> chosen = like == nullptr ? Choose(timeline, series, std::move(loops))
-                                                   : ChooseLike(trace, timeline, series, like, std::move(loops));
-  if (chosen) chosen->calls = TypicalCalls(trace, timeline, *chosen);
+  std::optional<CallLoop> chosen =
+      like == nullptr ? Choose(series, std::move(loops)) : ChooseLike(trace, series, like, std::move(loops));
+  if (chosen) chosen->calls = TypicalCalls(trace, series, *chosen);
   return chosen;
 }
 

@@ -1,8 +1,9 @@
-#include "phases/iteration_parts.h"
+#include "phases/phase_cut.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <unordered_map>
 
 #include "base/parallel.h"
@@ -68,111 +69,105 @@ std::vector<ResolvedLandmark> Resolve(const Trace& trace, const std::vector<Land
   return known;
 }
 
-// The bursts of an iteration.
+// The bursts of the iteration of a rank that was prepared last.
 struct BurstList {
-  std::vector<double> lengths;
-  std::vector<Tick> begins;
-  std::vector<std::uint32_t> collectives;  // before each
-  double total = 1;                        // sum of lengths, at least 1
-  std::vector<double> best, next;          // room for FindInIteration, which is called for every iteration
-  std::vector<bool> taken;
+  const Trace& trace;
+  const RankTimeline& timeline;
+  Interval iteration = {};
+  std::vector<double> lengths = {};
+  std::vector<Tick> begins = {};
+  std::vector<std::uint32_t> collectives = {};  // before each
+  std::span<const std::uint32_t> regions = {};  // of each; empty: they say nothing
+  double total = 1;                             // sum of lengths, at least 1
+  std::vector<double> best = {}, next = {};     // room for FindInIteration, which is called for every iteration
+  std::vector<bool> taken = {};
+
+  void Prepare(const Interval& of, std::span<const std::uint32_t> regions_of);
+  // Its share of the computation, over that of the landmark.
+  double LengthRatio(const ResolvedLandmark& known, std::size_t p) const {
+    return lengths[p] / total / known.landmark->share;
+  }
+  // Evidence for burst p being the landmark.
+  double Score(const ResolvedLandmark& known, std::size_t p) const;
+  // Evidence for its being a landmark that begins at that time on another rank.
+  double Nearness(std::size_t p, Tick time) const {
+    const double far = kFarAway * static_cast<double>(std::max<Tick>(1, iteration.length()));
+    return kSameTime * std::max(0.0, 1 - std::fabs(static_cast<double>(begins[p] - time)) / far);
+  }
+  std::size_t FirstTurn(const ResolvedLandmark& known, std::size_t begin, std::size_t found) const;
 };
 
-// Its share of the computation, over that of the landmark.
-double LengthRatio(const std::vector<ResolvedLandmark>& landmarks, const BurstList& bursts, std::size_t p,
-                   std::size_t j) {
-  return bursts.lengths[p] / bursts.total / landmarks[j].landmark->share;
+void BurstList::Prepare(const Interval& of, std::span<const std::uint32_t> regions_of) {
+  iteration = of;
+  regions = regions_of;
+  const std::size_t count = CountBursts(iteration);
+  lengths.resize(count);
+  begins.resize(count);
+  collectives.assign(count, 0);
+  total = 0;
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::size_t call = iteration.begin.call + p;
+    begins[p] = p > 0 ? timeline.leave(call - 1) : iteration.begin.tick;
+    const Tick end = p + 1 < count ? timeline.enter(call) : iteration.end.tick;
+    lengths[p] = static_cast<double>(std::max<Tick>(0, end - begins[p]));
+    total += lengths[p];
+    if (p > 0) collectives[p] = collectives[p - 1] + trace.regions[timeline.region(call - 1)].IsCollective();
+  }
+  total = std::max(total, 1.0);
 }
 
-// Evidence for burst p of the last iteration prepared being landmark j.
-double Score(const RankTimeline& timeline, const std::vector<ResolvedLandmark>& landmarks, bool has_regions,
-             const BurstList& bursts, const Interval& iteration, const std::vector<std::uint32_t>& regions,
-             std::size_t p, std::size_t j) {
-  const ResolvedLandmark& known = landmarks[j];
+double BurstList::Score(const ResolvedLandmark& known, std::size_t p) const {
   const Landmark& landmark = *known.landmark;
   const std::size_t call = iteration.begin.call + p;
   double score = 0;
   if (known.IsBefore(timeline, call)) score += kSameFunction;
   if (known.IsAfter(timeline, call)) score += kSameFunction;
-  if (has_regions) {
+  if (!regions.empty()) {
     const bool none = regions[p] == kNoRegion;
     if (none ? landmark.region.empty() : static_cast<bool>(known.region[regions[p]])) score += kSameRegion;
   }
-  const double ratio = LengthRatio(landmarks, bursts, p, j);
+  const double ratio = LengthRatio(known, p);
   score += kSameLength * std::min(ratio, ratio > 0 ? 1 / ratio : 0);
   if (!KnowsCollectives(landmark)) return score;
-  if (bursts.collectives[p] == landmark.collectives_before) score += kSameCollectives;
-  if (bursts.collectives.back() - bursts.collectives[p] == landmark.collectives_behind) score += kSameCollectives;
+  if (collectives[p] == landmark.collectives_before) score += kSameCollectives;
+  if (collectives.back() - collectives[p] == landmark.collectives_behind) score += kSameCollectives;
   return score;
 }
 
 // The first burst behind the landmark before that is like the one found.
-std::size_t FirstTurn(const RankTimeline& timeline, const std::vector<ResolvedLandmark>& landmarks, bool has_regions,
-                      const BurstList& bursts, const Interval& iteration, const std::vector<std::uint32_t>& regions,
-                      std::size_t j, std::size_t begin, std::size_t found) {
-  const ResolvedLandmark& known = landmarks[j];
-  const auto looks_alike = [&](std::size_t p) {
-    const std::size_t call = iteration.begin.call + p;
-    const double ratio = bursts.lengths[p] / std::max(bursts.lengths[found], 1.0);
-    return known.IsBefore(timeline, call) == known.IsBefore(timeline, iteration.begin.call + found) &&
-           known.IsAfter(timeline, call) == known.IsAfter(timeline, iteration.begin.call + found) &&
-           (!has_regions || regions[p] == regions[found]) && ratio <= kSameShare && ratio * kSameShare >= 1;
-  };
+std::size_t BurstList::FirstTurn(const ResolvedLandmark& known, std::size_t begin, std::size_t found) const {
+  const std::size_t first_call = iteration.begin.call;
   std::size_t first = found;
   for (std::size_t p = found; p-- > begin;) {
-    if (looks_alike(p)) first = p;
+    const double ratio = lengths[p] / std::max(lengths[found], 1.0);
+    const bool is_alike = known.IsBefore(timeline, first_call + p) == known.IsBefore(timeline, first_call + found) &&
+                          known.IsAfter(timeline, first_call + p) == known.IsAfter(timeline, first_call + found) &&
+                          (regions.empty() || regions[p] == regions[found]) && ratio <= kSameShare &&
+                          ratio * kSameShare >= 1;
+    if (is_alike) first = p;
   }
   return first;
 }
 
-void Prepare(const Trace& trace, const RankTimeline& timeline, BurstList& bursts, const Interval& iteration,
-             std::size_t count) {
-  bursts.lengths.resize(count);
-  bursts.begins.resize(count);
-  bursts.collectives.resize(count);
-  bursts.total = 0;
-  std::uint32_t collectives = 0;
-  for (std::size_t p = 0; p < count; ++p) {
-    const std::size_t call = iteration.begin.call + p;
-    bursts.begins[p] = p > 0 ? timeline.leave(call - 1) : iteration.begin.tick;
-    const Tick end = p + 1 < count ? timeline.enter(call) : iteration.end.tick;
-    bursts.lengths[p] = static_cast<double>(std::max<Tick>(0, end - bursts.begins[p]));
-    bursts.total += bursts.lengths[p];
-    bursts.collectives[p] = collectives;
-    if (p + 1 == count) break;
-    if (trace.regions[timeline.region(call)].IsCollective()) ++collectives;
-  }
-  bursts.total = std::max(bursts.total, 1.0);
-}
-
-double Nearness(const BurstList& bursts, const Interval& iteration, std::size_t p, Tick time) {
-  const double far = kFarAway * static_cast<double>(std::max<Tick>(1, iteration.length()));
-  return kSameTime * std::max(0.0, 1 - std::fabs(static_cast<double>(bursts.begins[p] - time)) / far);
-}
-
-// Their bursts in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the turns of
-// an inner loop the first. `regions`: of the bursts. `times`: when the landmarks begin on another rank, empty when
-// not known; then less speaks for a burst that is too short for the landmark.
-std::vector<std::size_t> FindInIteration(const Trace& trace, const RankTimeline& timeline,
-                                         const std::vector<ResolvedLandmark>& landmarks, bool has_regions,
-                                         BurstList& bursts, const Interval& iteration,
-                                         const std::vector<std::uint32_t>& regions, const std::vector<Tick>& times) {
-  const std::size_t count = CountBursts(iteration), most = landmarks.size();
+// The bursts of landmarks in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the
+// turns of an inner loop the first. `times`: when the landmarks begin on another rank, empty when not known; then less
+// speaks for a burst that is too short for the landmark.
+std::vector<std::size_t> FindInIteration(const std::vector<ResolvedLandmark>& landmarks, const std::vector<Tick>& times,
+                                         BurstList& bursts) {
+  const std::size_t count = bursts.lengths.size(), most = landmarks.size();
   std::vector<std::size_t> found(most);
+  if (count < most) return found;
   std::vector<double>&best = bursts.best, &next = bursts.next;
   std::vector<bool>& taken = bursts.taken;
   best.assign(count + 1, 0);
   taken.assign(most * count, false);
-  Prepare(trace, timeline, bursts, iteration, count);
-  for (std::size_t j = 0; j < most && count >= most; ++j) {
+  for (std::size_t j = 0; j < most; ++j) {
     // best[p]: of the landmarks before j within the first p bursts.
     next.assign(count + 1, -1);
     for (std::size_t p = j; p < count; ++p) {
-      const double nearness = times.empty() ? 0 : Nearness(bursts, iteration, p, times[j]);
-      const bool is_too_short = times.empty() && LengthRatio(landmarks, bursts, p, j) < kLeastLength;
-      const double with =
-          best[p] + nearness +
-          (is_too_short ? kTooShort : 1) * Score(timeline, landmarks, has_regions, bursts, iteration, regions, p, j);
+      const double nearness = times.empty() ? 0 : bursts.Nearness(p, times[j]);
+      const bool is_too_short = times.empty() && bursts.LengthRatio(landmarks[j], p) < kLeastLength;
+      const double with = best[p] + nearness + (is_too_short ? kTooShort : 1) * bursts.Score(landmarks[j], p);
       const bool is_better = with > next[p];
       next[p + 1] = is_better ? with : next[p];
       taken[j * count + p] = is_better;
@@ -180,48 +175,40 @@ std::vector<std::size_t> FindInIteration(const Trace& trace, const RankTimeline&
     best.swap(next);
   }
   std::size_t p = count;
-  for (std::size_t j = most; j-- > 0 && count >= most;) {
+  for (std::size_t j = most; j-- > 0;) {
     while (!taken[j * count + p - 1]) --p;
     found[j] = --p;
   }
-  for (std::size_t j = 0; j < most && count >= most; ++j) {
+  for (std::size_t j = 0; j < most; ++j) {
     if (landmarks[j].landmark->is_repeated)
-      found[j] = FirstTurn(timeline, landmarks, has_regions, bursts, iteration, regions, j,
-                           j > 0 ? found[j - 1] + 1 : 0, found[j]);
+      found[j] = bursts.FirstTurn(landmarks[j], j > 0 ? found[j - 1] + 1 : 0, found[j]);
   }
   return found;
 }
 
 using LandmarkBursts = std::vector<std::vector<std::size_t>>;  // indices by iteration and landmark
 
-// The evidence of a rank for the landmarks.
-struct Shown {
-  std::vector<double> scores, ratios;  // one a landmark, means over the iterations
-  double total = 0;
-};
+// The evidence of a rank for each landmark and the ratio of its length, means over the iterations.
+using Shown = std::vector<std::pair<double, double>>;
 
 using BurstRegions = std::vector<std::vector<std::uint32_t>>;  // indexed by iteration and burst
 
 LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
-                          const BurstRegions& regions, const std::vector<ResolvedLandmark>& known, bool has_regions,
+                          const BurstRegions& regions, const std::vector<ResolvedLandmark>& known,
                           const std::vector<std::vector<Tick>>& times, Shown* shown) {
-  const RankTimeline& timeline = trace.timelines[rank];
-  BurstList list;
+  BurstList list{trace, trace.timelines[rank]};
   LandmarkBursts bursts;
   const auto count = static_cast<double>(iterations.size());
-  if (shown != nullptr) *shown = {std::vector<double>(known.size()), std::vector<double>(known.size()), 0};
+  if (shown != nullptr) shown->assign(known.size(), {0, 0});
   for (std::size_t k = 0; k < iterations.size(); ++k) {
-    const std::vector<Tick> none;
-    bursts.push_back(FindInIteration(trace, timeline, known, has_regions, list, iterations[k], regions[k],
-                                     k < times.size() ? times[k] : none));
-    if (shown == nullptr) continue;
-    for (std::size_t j = 0; j < known.size(); ++j) {
-      const std::size_t index = bursts[k][j];
-      shown->scores[j] += Score(timeline, known, has_regions, list, iterations[k], regions[k], index, j) / count;
-      shown->ratios[j] += LengthRatio(known, list, index, j) / count;
+    list.Prepare(iterations[k], regions[k]);
+    bursts.push_back(FindInIteration(known, k < times.size() ? times[k] : std::vector<Tick>(), list));
+    for (std::size_t j = 0; shown != nullptr && j < known.size(); ++j) {
+      auto& [score, ratio] = (*shown)[j];
+      score += list.Score(known[j], bursts[k][j]) / count;
+      ratio += list.LengthRatio(known[j], bursts[k][j]) / count;
     }
   }
-  if (shown != nullptr) shown->total = std::accumulate(shown->scores.begin(), shown->scores.end(), 0.0);
   return bursts;
 }
 
@@ -244,14 +231,14 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const s
     if (present[j]) continue;
     const std::vector<Landmark> alone = {landmarks[j]};
     const std::vector<ResolvedLandmark> missing = Resolve(trace, alone);
-    BurstList list;
+    BurstList list{trace, trace.timelines[rank]};
     const auto behind = static_cast<std::size_t>(std::lower_bound(order.begin(), order.end(), j) - order.begin());
     for (std::size_t i = behind > 0 ? behind - 1 : 0; i < std::min(behind + 1, order.size()); ++i) {
       if (!AreAlike(landmarks[j], landmarks[order[i]])) continue;
       double ratio = 0;
       for (std::size_t k = 0; k < bursts.size(); ++k) {
-        Prepare(trace, trace.timelines[rank], list, iterations[k], CountBursts(iterations[k]));
-        ratio += LengthRatio(missing, list, bursts[k][i], 0) / static_cast<double>(bursts.size());
+        list.Prepare(iterations[k], {});
+        ratio += list.LengthRatio(missing.front(), bursts[k][i]) / static_cast<double>(bursts.size());
       }
       if (ratio >= kLeastLength && ratio * kLeastLength <= 1) ambiguous.push_back(order[i]);
     }
@@ -279,14 +266,17 @@ std::vector<LandmarkBursts> FindLandmarks(const Trace& trace, const std::vector<
     const std::vector<ResolvedLandmark> known = Resolve(trace, left);
     std::vector<Shown> shown(trace.size());
     ParallelFor(trace.size(), [&](std::size_t rank) {
-      bursts[rank] =
-          FindOnRank(trace, rank, loop[rank].iterations, regions[rank], known, has_regions, {}, &shown[rank]);
+      bursts[rank] = FindOnRank(trace, rank, loop[rank].iterations, regions[rank], known, {}, &shown[rank]);
     });
-    const auto guide = static_cast<std::size_t>(std::ranges::max_element(shown, {}, &Shown::total) - shown.begin());
+    const auto total = [](const Shown& of_rank) {
+      return std::accumulate(of_rank.begin(), of_rank.end(), 0.0,
+                             [](double sum, const auto& one) { return sum + one.first; });
+    };
+    const auto guide = static_cast<std::size_t>(std::ranges::max_element(shown, {}, total) - shown.begin());
     bool all = true;
     for (std::size_t j = 0; j < left.size(); ++j) {
-      const bool is_there = shown[guide].scores[j] >= kRecognised * MostFor(left[j], has_regions) &&
-                            shown[guide].ratios[j] >= kLeastLength;
+      const auto [score, ratio] = shown[guide][j];
+      const bool is_there = score >= kRecognised * MostFor(left[j], has_regions) && ratio >= kLeastLength;
       if (!is_there) present[index[j]] = all = false;
     }
     if (!all) continue;
@@ -304,8 +294,7 @@ std::vector<LandmarkBursts> FindLandmarks(const Trace& trace, const std::vector<
     }
     ParallelFor(trace.size(), [&](std::size_t rank) {
       if (rank != guide)
-        bursts[rank] =
-            FindOnRank(trace, rank, loop[rank].iterations, regions[rank], known, has_regions, times, nullptr);
+        bursts[rank] = FindOnRank(trace, rank, loop[rank].iterations, regions[rank], known, times, nullptr);
     });
     return bursts;
   }

@@ -1,5 +1,5 @@
 // The parts of iterations in programs whose structure is known.
-#include "phases/iteration_parts.h"
+#include "phases/phase_cut.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -9,7 +9,6 @@
 
 #include "base/parallel.h"
 #include "phases/found_loop.h"
-#include "phases/iteration_parts.h"
 #include "phases/phase_cut.h"
 #include "stats/sample_quantiles.h"
 

@@ -1,4 +1,4 @@
-#include "phases/location_cut.h"
+#include "phases/phase_cut.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "phases/rank_groups.h"
 
 namespace farscale {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "base/search.h"
 #include "phases/found_loop.h"
-#include "phases/iteration_parts.h"
 
 namespace farscale {
 namespace {

@@ -29,6 +29,8 @@ inline constexpr Anomaly kRankInNoGroup{"rankInNoGroup", Severity::kNote,
 
 namespace farscale {
 
+struct RankGroup;
+
 // A position on a rank's timeline: between call `call - 1` and call `call`, and between region events `event - 1` and
 // `event`. Several edges can share a tick; the two numbers distinguish them. A time window may also cut through a
 // call: then `tick` lies inside it, and it belongs to the window on either side.
@@ -127,5 +129,50 @@ struct RegionSummary {
 
 // Every user region of the trace, largest share first.
 std::vector<RegionSummary> SummarizeRegions(const Trace& trace);
+
+// Occurrences of every part of the shape, one an iteration, by rank. Parts tile the loop; a part that begins in one
+// iteration may end in the next, then it has no last occurrence, and what lies before the first part of all belongs to
+// none. No ranks: this run does not have the part, or it cannot be distinguished from another one here.
+std::vector<std::vector<RankCut>> CutParts(const Trace& trace, const std::vector<RankCut>& loop,
+                                           const IterationShape& shape);
+
+// Calls of an iteration, and the bursts of computation between them: burst i comes before its call i, the last
+// one follows its last call. The first and the last end at the iteration's edges.
+
+inline std::size_t CountBursts(const Interval& iteration) { return iteration.end.call - iteration.begin.call + 1; }
+
+// The functions that a rank calls in an iteration, as regions of the trace; and the same with calls of one function in
+// a row counted once, since a neighbour more or less makes no difference to that.
+using CallSequence = std::vector<std::uint32_t>;
+CallSequence CallsOf(const RankTimeline& timeline, const Interval& iteration);
+CallSequence TurnsOf(const RankTimeline& timeline, const Interval& iteration);
+
+Interval BurstAt(const RankTimeline& timeline, const Interval& iteration, std::size_t index);
+
+inline constexpr std::uint32_t kNoRegion = ~std::uint32_t{0};
+
+// The innermost user region that at least half of each burst lies in, by its index; kNoRegion outside all. One entry a
+// burst for every iteration of the rank; these are in the order of time.
+std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std::size_t rank,
+                                                        const std::vector<Interval>& iterations);
+
+// A phase of a run in the trace of its threads.
+
+// The same phase in LocationTrace(trace): thread 0 has the edges of its rank. The other threads have them at the same
+// times, but for the end of what they do: where a thread is idle at the end of the phase or of an iteration, waiting
+// for a fork behind it, its part ends with its last team.
+PhaseCut CutOfLocations(const Trace& trace, const PhaseCut& cut, const Trace& locations);
+
+// The groups with all threads of their ranks.
+std::vector<RankGroup> GroupsOfLocations(const std::vector<RankGroup>& groups, const Trace& locations);
+
+// Counters are sampled at the edges of calls and regions; an edge of a phase may lie between two samples.
+
+// The value of a counter at an edge that lies outside any call, in counts; between samples it grows evenly with time.
+// The rank must have the counter.
+double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge);
+
+// The same as samples are recorded: an integer, rounded where the edge lies between two, or the bits of a double.
+std::int64_t RawCounterAt(const RankTimeline& timeline, std::size_t counter, bool is_double, const Edge& edge);
 
 }  // namespace farscale

@@ -19,27 +19,13 @@ std::size_t ParseClean(const std::string& text, const std::string& where) {
               "'" + text + "' must be longest, or how many of the cleanest iterations to keep");
 }
 
-PhaseSpec PhaseSpec::WholeRun() {
-  PhaseSpec spec;
-  spec.name = "whole";
-  return spec;
-}
+PhaseSpec PhaseSpec::WholeRun() { return {.name = "whole"}; }
 
 PhaseSpec PhaseSpec::TimeWindow(double begin, double end) {
-  PhaseSpec spec;
-  spec.name = "window";
-  spec.kind = Kind::kTimeWindow;
-  spec.window_begin = begin;
-  spec.window_end = end;
-  return spec;
+  return {.name = "window", .kind = Kind::kTimeWindow, .window_begin = begin, .window_end = end};
 }
 
-PhaseSpec PhaseSpec::FoundLoop() {
-  PhaseSpec spec;
-  spec.name = "iteration";
-  spec.kind = Kind::kFoundLoop;
-  return spec;
-}
+PhaseSpec PhaseSpec::FoundLoop() { return {.name = "iteration", .kind = Kind::kFoundLoop}; }
 
 PhaseSpec PhaseSpec::Region(const std::string& text) {
   for (const std::string_view loop : {"auto", "found"}) {
@@ -52,22 +38,15 @@ PhaseSpec PhaseSpec::Region(const std::string& text) {
       throw Error(ErrorKind::kUsage, text, "names no part of an iteration", "leave out the colon");
     return found;
   }
-  PhaseSpec spec;
-  spec.name = text;
   const bool is_expression = text.size() > 2 && text.front() == '/' && text.back() == '/';
-  spec.kind = is_expression ? Kind::kRegularExpression : Kind::kRegion;
-  spec.region = is_expression ? text.substr(1, text.size() - 2) : text;
-  if (is_expression) spec.name = spec.region;
-  return spec;
+  if (!is_expression) return {.name = text, .kind = Kind::kRegion, .region = text};
+  const std::string expression = text.substr(1, text.size() - 2);
+  return {.name = expression, .kind = Kind::kRegularExpression, .region = expression};
 }
 
 std::string ToString(Span span) {
-  switch (span) {
-    case Span::kAuto: return "auto";
-    case Span::kWhole: return "whole";
-    case Span::kEach: return "each";
-  }
-  return "";
+  constexpr const char* kNames[] = {"auto", "whole", "each"};
+  return kNames[static_cast<std::size_t>(span)];
 }
 
 std::string Describe(const PhaseSpec& spec) {
@@ -152,13 +131,6 @@ double GapsOf(const PhaseCut& cut) {
   return inside > 0 ? static_cast<double>(window - inside) / static_cast<double>(inside) : 1;
 }
 
-PhaseSpec Marked(const std::string& region) {
-  PhaseSpec spec;
-  spec.name = spec.region = region;
-  spec.kind = PhaseSpec::Kind::kRegion;
-  return spec;
-}
-
 }  // namespace
 
 std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
@@ -166,7 +138,7 @@ std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
   std::size_t tried = 0;
   for (const RegionSummary& region : SummarizeRegions(trace)) {
     if (!region.IsLoop(trace) || tried++ >= kMostRegions) continue;
-    const PhaseSpec spec = Marked(region.name);
+    const PhaseSpec spec{.name = region.name, .kind = PhaseSpec::Kind::kRegion, .region = region.name};
     const PhaseCut cut = CutPhase(trace, spec);
     const bool is_small = region.share < kSmallRegion || GapsOf(cut) > kLargestGaps;
     (is_small ? others : cut.span == Span::kEach ? with_gaps : loops).push_back(spec);

@@ -32,18 +32,18 @@ std::size_t ParseClean(const std::string& text, const std::string& where);
 struct PhaseSpec {
   enum class Kind { kWholeRun, kRegion, kRegularExpression, kTimeWindow, kFoundLoop };
 
-  std::string name;
+  std::string name = {};
   Kind kind = Kind::kWholeRun;
-  std::string region;       // its name, or the regular expression its name must match as a whole
-  std::string part;         // name of a part of the iterations [phases/iteration_shape.h]; empty: all of them
+  std::string region = {};  // its name, or the regular expression its name must match as a whole
+  std::string part = {};    // name of a part of the iterations [phases/iteration_shape.h]; empty: all of them
   double window_begin = 0;  // seconds since the earliest event of the run
   double window_end = 0;
-  std::size_t skip = 0;             // iterations left out at the beginning
-  std::optional<std::size_t> keep;  // number of iterations that follow; all when absent
+  std::size_t skip = 0;                  // iterations left out at the beginning
+  std::optional<std::size_t> keep = {};  // number of iterations that follow; all when absent
   // So many of the least disturbed of those that skip and keep leave, or kLongestRun; all when absent.
-  std::optional<std::size_t> clean;
+  std::optional<std::size_t> clean = {};
   Span span = Span::kAuto;
-  std::string where;  // file and line that says so, for error messages
+  std::string where = {};  // file and line that says so, for error messages
   // The shape of the iterations in another run of the program, to find the same loop and the same parts here.
   std::shared_ptr<const IterationShape> shape = nullptr;
 

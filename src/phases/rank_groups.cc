@@ -87,7 +87,7 @@ bool IsBefore(const GroupCandidate& a, const GroupCandidate& b) {
   return a.ranks.size() != b.ranks.size() ? a.ranks.size() > b.ranks.size() : a.ranks.front() < b.ranks.front();
 }
 
-using MessageCountsByRank = std::vector<std::optional<MessageCounts>>;  // where they were asked for
+using MessagesOfRank = std::function<const MessageCounts&(std::size_t rank)>;
 
 double Level(double usual, const RankProfile& profile) { return profile.useful / (profile.useful + usual); }
 
@@ -158,24 +158,16 @@ double Difference(const GroupCandidate& a, const GroupCandidate& b) {
                    each_lacks(LackingCalls, &RankProfile::calls)});
 }
 
-const MessageCounts& Messages(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages,
-                              std::size_t rank) {
-  std::optional<MessageCounts>& counts = messages[rank];
-  if (!counts) counts = CountMessages(trace, cut, rank);
-  return *counts;
-}
-
 // True if the group talks with single ranks of the candidate before all others, which compute little themselves, or
 // little at a time, as with many workers: a master and its workers.
-bool IsMaster(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages, const GroupCandidate& candidate,
-              const GroupCandidate& group) {
+bool IsMaster(const MessagesOfRank& messages, const GroupCandidate& candidate, const GroupCandidate& group) {
   // Between two others lies the middle of a line, too.
   if (group.ranks.size() < 3 || candidate.ranks.size() >= group.ranks.size()) return false;
   const bool is_little = kLess * candidate.profile.useful < group.profile.useful;
   if (!is_little && kLess * candidate.profile.burst >= group.profile.burst) return false;
   std::size_t served = 0;
   for (const std::size_t rank : group.ranks) {
-    const MessageCounts& counts = Messages(trace, cut, messages, rank);
+    const MessageCounts& counts = messages(rank);
     for (const auto& [peer, count] : counts.by_peer) {
       const bool is_candidate =
           std::binary_search(candidate.ranks.begin(), candidate.ranks.end(), static_cast<std::size_t>(peer));
@@ -187,32 +179,30 @@ bool IsMaster(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& mess
 
 // True if the candidate only sends or only receives and takes no part in what the group does together: an input or
 // output server.
-bool IsOneWay(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages, const GroupCandidate& candidate,
-              const GroupCandidate& group) {
+bool IsOneWay(const MessagesOfRank& messages, const GroupCandidate& candidate, const GroupCandidate& group) {
   if (LackingCalls(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
   std::uint64_t sent = 0, received = 0;
   for (const std::size_t rank : candidate.ranks) {
-    sent += Messages(trace, cut, messages, rank).sent;
-    received += Messages(trace, cut, messages, rank).received;
+    sent += messages(rank).sent;
+    received += messages(rank).received;
   }
   const double recurs = kRecurs * static_cast<double>(candidate.ranks.size());
   return (sent == 0 || received == 0) && static_cast<double>(sent + received) >= recurs;
 }
 
-bool Differ(const Trace& trace, const PhaseCut& cut, MessageCountsByRank& messages, GroupCandidate& candidate,
-            const GroupCandidate& group) {
+bool Differ(const MessagesOfRank& messages, GroupCandidate& candidate, const GroupCandidate& group) {
   if (Difference(candidate, group) >= kDifferent) return true;
-  if (IsMaster(trace, cut, messages, candidate, group)) candidate.serves = true;
-  return candidate.serves || IsOneWay(trace, cut, messages, candidate, group);
+  if (IsMaster(messages, candidate, group)) candidate.serves = true;
+  return candidate.serves || IsOneWay(messages, candidate, group);
 }
 
 // Adds ranks to the nearest group that they do not differ from, or makes them a group. Returns which one.
-std::size_t Place(const Trace& trace, const PhaseCut& cut, double usual, MessageCountsByRank& messages,
-                  GroupCandidate&& candidate, std::vector<GroupCandidate>& groups) {
+std::size_t Place(double usual, const MessagesOfRank& messages, GroupCandidate&& candidate,
+                  std::vector<GroupCandidate>& groups) {
   std::size_t best = groups.size();
   std::pair<double, double> least;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (Differ(trace, cut, messages, candidate, groups[i])) continue;
+    if (Differ(messages, candidate, groups[i])) continue;
     const std::pair<double, double> cost = {Difference(candidate, groups[i]),
                                             Distance(usual, candidate.profile, groups[i].profile)};
     if (best != groups.size() && cost >= least) continue;
@@ -256,13 +246,16 @@ std::vector<RankGroup> GroupRanks(const Trace& trace, const PhaseCut& cut, Diagn
   auto [clusters, noise] = Cluster(profiles, usual, present);
   if (clusters.empty() || 2 * noise.size() > present.size()) return {};
   std::vector<GroupCandidate> groups;
-  MessageCountsByRank messages(trace.size());
-  for (GroupCandidate& cluster : clusters) Place(trace, cut, usual, messages, std::move(cluster), groups);
+  std::vector<std::optional<MessageCounts>> counted(trace.size());
+  const MessagesOfRank messages = [&](std::size_t rank) -> const MessageCounts& {
+    if (!counted[rank]) counted[rank] = CountMessages(trace, cut, rank);
+    return *counted[rank];
+  };
+  for (GroupCandidate& cluster : clusters) Place(usual, messages, std::move(cluster), groups);
   std::vector<std::size_t> outliers;
   for (const std::size_t rank : noise) {
     GroupCandidate alone = {{rank}, profiles.ranks[rank]};
-    if (const std::size_t into = Place(trace, cut, usual, messages, std::move(alone), groups);
-        groups[into].ranks.front() != rank) {
+    if (const std::size_t into = Place(usual, messages, std::move(alone), groups); groups[into].ranks.front() != rank) {
       if (Distance(usual, profiles.ranks[rank], groups[into].profile) > kReach) outliers.push_back(rank);
     }
   }

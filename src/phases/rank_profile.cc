@@ -79,22 +79,26 @@ struct Stretches {
 
 // The work of a rank so far.
 struct ProfileTimes {
+  const Trace& trace;
+  const RankProfiles& names;
+  const RankTimeline& timeline;
   std::size_t event = 0;  // the next to come
   Tick cursor = 0;
   double useful = 0, pending = 0;
   int pauses = 0;
   std::uint32_t before = kEndOfRun;
-  std::vector<std::uint32_t> open;  // names of open regions
+  std::vector<std::uint32_t> open = {};  // names of open regions
 
-  std::vector<Stretches> regions;
-  std::vector<std::uint64_t> entries;
-  std::vector<double> inclusive;
-  std::vector<int> depth;
-  std::vector<double> entered;  // useful time when the outermost of a name was
-  std::map<std::uint32_t, Stretches> bursts;
+  std::vector<Stretches> regions = std::vector<Stretches>(names.regions.size());
+  std::vector<std::uint64_t> entries = std::vector<std::uint64_t>(names.regions.size());
+  std::vector<double> inclusive = std::vector<double>(names.regions.size());
+  std::vector<int> depth = std::vector<int>(names.regions.size());
+  std::vector<double> entered =
+      std::vector<double>(names.regions.size());  // useful time when the outermost of a name was
+  std::map<std::uint32_t, Stretches> bursts = {};
   std::array<double, 65> by_length = {};  // useful time in bursts of fewer than 2^i ticks, but not than half of that
   std::array<std::uint64_t, kKinds> calls = {};
-  std::vector<std::uint64_t> functions;
+  std::vector<std::uint64_t> functions = std::vector<std::uint64_t>(names.functions.size());
 };
 
 // Computation from the cursor to a tick.
@@ -108,13 +112,12 @@ void ComputeUntil(ProfileTimes& times, Tick until) {
   (times.open.empty() ? times.regions.back() : times.regions[times.open.back()]).Add(length);
 }
 
-void PassEvent(const Trace& trace, const RankProfiles& names, const RankTimeline& timeline, ProfileTimes& times,
-               std::size_t index, bool counts) {
-  const RankTimeline::RegionEvent event = timeline.region_event(index);
-  const Region& region = trace.regions[event.region];
+void PassEvent(ProfileTimes& times, std::size_t index, bool counts) {
+  const RankTimeline::RegionEvent event = times.timeline.region_event(index);
+  const Region& region = times.trace.regions[event.region];
   if (region.is_pause) times.pauses += event.is_leave ? -1 : 1;
   if (!region.IsUser()) return;
-  const std::uint32_t name = names.name_of[event.region];
+  const std::uint32_t name = times.names.name_of[event.region];
   if (!event.is_leave) {
     times.open.push_back(name);
     if (counts) ++times.entries[name];
@@ -135,52 +138,51 @@ void EndBurst(ProfileTimes& times, std::uint32_t behind) {
   times.before = behind;
 }
 
-void CountCall(const RankProfiles& names, const RankTimeline& timeline, ProfileTimes& times, std::size_t call) {
-  const std::uint32_t region = timeline.region(call);
-  ++times.functions[names.name_of[region]];
-  const std::uint32_t kind = names.kind_of[region];
+void CountCall(ProfileTimes& times, std::size_t call) {
+  const std::uint32_t region = times.timeline.region(call);
+  ++times.functions[times.names.name_of[region]];
+  const std::uint32_t kind = times.names.kind_of[region];
   if (kind == kNoKind) return;
   ++times.calls[kind];
   EndBurst(times, kind);
 }
 
-std::uint32_t KindBefore(const RankProfiles& names, const RankTimeline& timeline, std::size_t call) {
+std::uint32_t KindBefore(const ProfileTimes& times, std::size_t call) {
   while (call > 0) {
-    const std::uint32_t kind = names.kind_of[timeline.region(--call)];
+    const std::uint32_t kind = times.names.kind_of[times.timeline.region(--call)];
     if (kind != kNoKind) return kind;
   }
   return kEndOfRun;
 }
 
-std::uint32_t KindFrom(const RankProfiles& names, const RankTimeline& timeline, std::size_t call) {
-  for (; call < timeline.calls(); ++call) {
-    const std::uint32_t kind = names.kind_of[timeline.region(call)];
+std::uint32_t KindFrom(const ProfileTimes& times, std::size_t call) {
+  for (; call < times.timeline.calls(); ++call) {
+    const std::uint32_t kind = times.names.kind_of[times.timeline.region(call)];
     if (kind != kNoKind) return kind;
   }
   return kEndOfRun;
 }
 
-void ProfileInterval(const Trace& trace, const RankProfiles& names, const RankTimeline& timeline, ProfileTimes& times,
-                     const Interval& interval) {
-  for (; times.event < interval.begin.event; ++times.event)
-    PassEvent(trace, names, timeline, times, times.event, false);
+void ProfileInterval(ProfileTimes& times, const Interval& interval) {
+  const RankTimeline& timeline = times.timeline;
+  for (; times.event < interval.begin.event; ++times.event) PassEvent(times, times.event, false);
   times.cursor = interval.begin.tick;
-  times.before = KindBefore(names, timeline, interval.begin.call);
+  times.before = KindBefore(times, interval.begin.call);
   times.pending = 0;
   std::size_t call = interval.begin.call;
   while (times.event < interval.end.event || call < interval.end.call) {
     if (times.event < interval.end.event &&
         (call >= interval.end.call || timeline.region_event(times.event).call <= call)) {
       ComputeUntil(times, std::min(timeline.event_tick(times.event), interval.end.tick));
-      PassEvent(trace, names, timeline, times, times.event++, true);
+      PassEvent(times, times.event++, true);
       continue;
     }
     ComputeUntil(times, std::min(timeline.enter(call), interval.end.tick));
     times.cursor = std::max(times.cursor, std::min(timeline.leave(call), interval.end.tick));
-    CountCall(names, timeline, times, call++);
+    CountCall(times, call++);
   }
   ComputeUntil(times, interval.end.tick);
-  EndBurst(times, KindFrom(names, timeline, call));
+  EndBurst(times, KindFrom(times, call));
   for (const std::uint32_t name : times.open) {  // they go on behind the interval
     times.inclusive[name] += times.useful - times.entered[name];
     times.entered[name] = times.useful;
@@ -221,16 +223,8 @@ RankProfile MakeProfile(const ProfileTimes& times) {
 
 RankProfile ProfileRank(const Trace& trace, const RankProfiles& names, std::size_t rank,
                         const std::vector<Interval>& intervals) {
-  const RankTimeline& timeline = trace.timelines[rank];
-  const std::size_t regions = names.regions.size();
-  ProfileTimes times;
-  times.regions.resize(regions);
-  times.entries.resize(regions);
-  times.inclusive.resize(regions);
-  times.depth.resize(regions);
-  times.entered.resize(regions);
-  times.functions.resize(names.functions.size());
-  for (const Interval& interval : intervals) ProfileInterval(trace, names, timeline, times, interval);
+  ProfileTimes times{trace, names, trace.timelines[rank]};
+  for (const Interval& interval : intervals) ProfileInterval(times, interval);
   times.inclusive.back() = times.useful;
   return MakeProfile(times);
 }

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/parallel.h"
 #include "base/search.h"
-#include "phases/iteration_parts.h"
+#include "phases/phase_cut.h"
 #include "replay/anomalies.h"
 #include "stats/sample_quantiles.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "phases/location_cut.h"
+#include "phases/phase_cut.h"
 #include "trace/anomalies.h"
 #include "trace/timeline_feed.h"
 #include "trace/trace_builder.h"

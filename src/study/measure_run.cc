@@ -15,7 +15,7 @@
 #include "growth/make/grown_program.h"
 #include "imbalance/diagnosis.h"
 #include "parallel/bytes.h"
-#include "phases/location_cut.h"
+#include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
 #include "replay/matching.h"
 #include "replay/unknown_waits.h"

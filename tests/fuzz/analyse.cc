@@ -4,7 +4,7 @@
 #include "factors/run_picture.h"
 #include "imbalance/diagnosis.h"
 #include "imbalance/loss_record.h"
-#include "phases/location_cut.h"
+#include "phases/phase_cut.h"
 #include "phases/rank_groups.h"
 #include "replay/calibration.h"
 #include "replay/computation.h"

@@ -1,5 +1,5 @@
 // Parts of iterations on every real trace at hand, and the same parts at every number of ranks.
-#include "phases/iteration_parts.h"
+#include "phases/phase_cut.h"
 
 #include <gtest/gtest.h>
 
