@@ -62,22 +62,22 @@ std::int32_t CopiesFurther(const RunCalls& run, std::int64_t rank, std::int64_t 
 }
 
 // A rule of every communicator; nothing for those of some ranks only.
-std::vector<std::vector<GroupRule>> GroupRules(const RunCalls& run) {
-  std::vector<std::vector<GroupRule>> groups;
+std::vector<std::vector<RankDivision>> GroupRules(const RunCalls& run) {
+  std::vector<std::vector<RankDivision>> groups;
   std::uint8_t copies = 0;
   for (const Communicator& one : run.communicators) {
-    std::vector<GroupRule>& rules = groups.emplace_back();
+    std::vector<RankDivision>& rules = groups.emplace_back();
     const auto members = static_cast<std::int64_t>(one.members.size());
     if (one.is_self || members == 1) {
-      rules = {{RankDivision::Grid(0), 0}};
+      rules = {RankDivision::Grid(0)};
     } else if (members == run.ranks && one.remote.empty()) {
-      rules = {{RankDivision{}, copies++}};
+      rules = {RankDivision{}.Copy(copies++)};
     }
   }
   return groups;
 }
 
-PartRule LiftPart(const RunCalls& run, const std::vector<std::vector<GroupRule>>& groups, std::int64_t rank,
+PartRule LiftPart(const RunCalls& run, const std::vector<std::vector<RankDivision>>& groups, std::int64_t rank,
                   const CallPart& part) {
   PartRule rule{part.kind, part.collective};
   if (!IsPost(part.kind)) {
@@ -94,12 +94,12 @@ PartRule LiftPart(const RunCalls& run, const std::vector<std::vector<GroupRule>>
                               run.communicators[part.communicator].members.size(), run.ranks));
     }
     if (part.peer >= 0) {
-      peer.kind = rule.groups.front().ranks.IsAll() ? PeerRule::Kind::kAbsolute : PeerRule::Kind::kOffset;
+      peer.kind = rule.groups.front().IsAll() ? PeerRule::Kind::kAbsolute : PeerRule::Kind::kOffset;
       peer.n = peer.kind == PeerRule::Kind::kAbsolute ? part.peer : 0;
     }
   } else if (part.peer >= 0) {
     // Among some of the ranks, partners and tags tell messages apart.
-    if (rule.groups.empty() || !rule.groups.front().ranks.IsAll()) rule.groups = {{RankDivision{}, 0}};
+    if (rule.groups.empty() || !rule.groups.front().IsAll()) rule.groups = {RankDivision{}};
     peer.kind = PeerRule::Kind::kOffset;
     peer.steps = {static_cast<std::int32_t>(part.peer - rank), CopiesFurther(run, rank, part.peer)};
   }
@@ -108,7 +108,7 @@ PartRule LiftPart(const RunCalls& run, const std::vector<std::vector<GroupRule>>
 }
 
 // The rules of a rank alone, the first iteration of every kind.
-std::vector<std::vector<CallBlock>> LiftRank(const RunCalls& run, const std::vector<std::vector<GroupRule>>& groups,
+std::vector<std::vector<CallBlock>> LiftRank(const RunCalls& run, const std::vector<std::vector<RankDivision>>& groups,
                                              std::int64_t rank) {
   std::vector<std::vector<CallBlock>> kinds;
   const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
@@ -226,7 +226,7 @@ GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::s
   CallRules& rules = model.rules;
   rules.scheme.is_lifted = true;
   for (const RunCalls& run : model.runs) rules.grids.push_back({{static_cast<std::int32_t>(run.ranks), 1, 1, 1}});
-  const std::vector<std::vector<GroupRule>> groups = GroupRules(largest);
+  const std::vector<std::vector<RankDivision>> groups = GroupRules(largest);
   for (std::int64_t rank = 0; rank < largest.ranks; ++rank) {
     ClassRules& of_rank = rules.classes[ClassOf(rules.scheme, rules.grids.back(), rank)];
     of_rank.donors = {{model.runs.size() - 1, rank}};

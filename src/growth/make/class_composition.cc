@@ -22,9 +22,9 @@ struct KnownClass {
   std::size_t run = 0;  // whose ranks stand for it
   std::vector<std::int64_t> donors = {};
   std::vector<SiteSequence> kinds = {};
-  std::vector<std::map<SiteSignature, std::size_t>> numbers = {};  // numbers of the calls, by kind
+  std::vector<std::map<CallSite, std::size_t>> numbers = {};  // numbers of the calls, by kind
 
-  std::optional<std::size_t> Find(std::size_t kind, const SiteSignature& site) const {
+  std::optional<std::size_t> Find(std::size_t kind, const CallSite& site) const {
     const auto found = numbers[kind].find(site);
     return found != numbers[kind].end() ? std::optional(found->second) : std::nullopt;
   }
@@ -52,7 +52,7 @@ bool IsAt(const RankClass& key, const Places& places) {
 
 // True if ranks of a class make a call; nothing where that does not follow from the known classes. `is_new`: the
 // class has a place in a dimension that none of them has.
-std::optional<bool> MakesCall(const std::vector<const KnownClass*>& known, std::size_t kind, const SiteSignature& site,
+std::optional<bool> MakesCall(const std::vector<const KnownClass*>& known, std::size_t kind, const CallSite& site,
                               const ClassScheme& scheme, const RankClass& key, bool is_new) {
   bool is_by_grid = true, is_everywhere = true, is_by_places = true;
   Places places;  // at which the call is made
@@ -64,7 +64,7 @@ std::optional<bool> MakesCall(const std::vector<const KnownClass*>& known, std::
     if (is_there) AddPlaces(one->key, places);
   }
   if (is_by_grid) return HasPartnersInGrid(site, key, scheme);
-  const bool has_steps = std::ranges::any_of(site.parts, &PartSignature::IsOffset);
+  const bool has_steps = std::ranges::any_of(site.parts, IsOffset);
   if (is_everywhere && !(is_new && has_steps)) return true;
   for (const KnownClass* one : known)
     is_by_places = is_by_places && IsAt(one->key, places) == one->Find(kind, site).has_value();
@@ -155,7 +155,7 @@ bool KeepCommon(std::vector<Rule>& rules, const std::vector<Rule>& others) {
 }
 
 // The rule of a call, as all classes that make it have it; nothing where they differ.
-std::optional<CallRule> MergedRule(const KnownClasses& known, std::size_t kind, const SiteSignature& site) {
+std::optional<CallRule> MergedRule(const KnownClasses& known, std::size_t kind, const CallSite& site) {
   std::optional<CallRule> merged;
   for (const KnownClass& one : known) {
     const std::optional<std::size_t> call = one.Find(kind, site);
@@ -178,16 +178,16 @@ std::optional<CallRule> MergedRule(const KnownClasses& known, std::size_t kind, 
   merged->completes_all = site.completes_all;
   if (site.completes_all) merged->parts.clear();
   for (std::size_t i = 0; i < site.parts.size(); ++i) {
-    if (IsMessage(site.parts[i].kind)) merged->parts[i].peers = {site.parts[i].peer};
+    if (IsMessage(site.parts[i].kind)) merged->parts[i].peers = site.parts[i].peers;
   }
   return merged;
 }
 
 // Posts of a rank by class of operations, and whether they are pending.
-using OpenPosts = std::array<std::vector<std::pair<PartSignature, bool>>, 3>;
+using OpenPosts = std::array<std::vector<std::pair<PartRule, bool>>, 3>;
 
 // Sets for every completion how many operations were posted since its own, the earliest of those that are alike.
-bool SetBacks(const SiteSignature& site, CallRule& call, OpenPosts& open) {
+bool SetBacks(const CallSite& site, CallRule& call, OpenPosts& open) {
   if (site.completes_all) open = {};
   for (std::size_t i = 0; i < site.parts.size(); ++i) {
     const OperationPart is = PartOf(site.parts[i].kind);
@@ -197,7 +197,7 @@ bool SetBacks(const SiteSignature& site, CallRule& call, OpenPosts& open) {
       continue;
     }
     const auto post = std::ranges::find_if(
-        posts, [&](const auto& one) { return one.second && one.first.peer == site.parts[i].peer; });
+        posts, [&](const auto& one) { return one.second && one.first.peers == site.parts[i].peers; });
     if (post == posts.end()) return false;
     post->second = false;
     call.parts[i].backs = {{NumberRule::Kind::kConstant, posts.end() - post - 1}};
@@ -209,7 +209,7 @@ std::optional<std::vector<CallBlock>> MergedRules(const KnownClasses& known, std
                                                   const SiteSequence& sites) {
   std::vector<CallBlock> blocks(1);
   OpenPosts open;
-  for (const SiteSignature& site : sites) {
+  for (const CallSite& site : sites) {
     std::optional<CallRule> rule = MergedRule(known, kind, site);
     if (!rule || !SetBacks(site, *rule, open)) return std::nullopt;
     blocks.front().calls.push_back(std::move(*rule));
@@ -219,7 +219,7 @@ std::optional<std::vector<CallBlock>> MergedRules(const KnownClasses& known, std
 
 // A class that makes the call, one in the largest run where there is any, and the number of the call in it.
 std::pair<const KnownClass*, std::size_t> FindSource(const GrowthModel& model, const KnownClasses& known,
-                                                     std::size_t kind, const SiteSignature& site) {
+                                                     std::size_t kind, const CallSite& site) {
   std::pair<const KnownClass*, std::size_t> source{nullptr, 0};
   for (const KnownClass& one : known) {
     const std::optional<std::size_t> call = one.Find(kind, site);
@@ -269,7 +269,7 @@ std::vector<double> ComputeWeights(const GrowthModel& model, const KnownClasses&
 
 // The posts of a call on a rank of the class it is taken from, with the sizes of the largest run.
 std::vector<CallPart> SourceParts(const GrowthModel& model, const KnownClasses& known, std::size_t kind,
-                                  const SiteSignature& site) {
+                                  const CallSite& site) {
   const auto [source, number] = FindSource(model, known, kind, site);
   const RunCalls& run = model.runs[source->run];
   const std::int64_t donor = source->donors.front();
@@ -297,7 +297,7 @@ std::vector<std::pair<Tick, std::vector<RegionStep>>> ShareCompute(const RankCal
   Tick sum = 0;
   std::vector<RegionStep> steps;
   for (std::uint32_t call = first; call < end; ++call) {
-    for (const RegionStep& step : from.StepsBefore(call, iteration)) steps.push_back({sum + step.after, step.path});
+    for (const auto& [after, path] : from.StepsBefore(call, iteration)) steps.emplace_back(sum + after, path);
     sum += call < from.iteration_end[iteration] ? from.calls[call].compute : from.compute_after[iteration];
   }
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -309,8 +309,8 @@ std::vector<std::pair<Tick, std::vector<RegionStep>>> ShareCompute(const RankCal
     made += weights[i];
     const bool is_last = i + 1 == weights.size();
     const Tick until = is_last ? sum : all > 0 ? std::llround(static_cast<double>(sum) * made / all) : 0;
-    for (; next != steps.end() && (is_last || next->after <= until); ++next)
-      shares[i].second.push_back({next->after - begin, next->path});
+    for (; next != steps.end() && (is_last || next->first <= until); ++next)
+      shares[i].second.emplace_back(next->first - begin, next->second);
     shares[i].first = until - begin;
     begin = until;
   }

@@ -14,7 +14,7 @@
 namespace farscale {
 namespace {
 
-std::uint16_t GroupNumber(const GroupRule& rule, GridPlan& plan) {
+std::uint16_t GroupNumber(const RankDivision& rule, GridPlan& plan) {
   const auto found = std::ranges::find(plan.groups, rule);
   const auto number = static_cast<std::uint16_t>(found - plan.groups.begin());
   if (found == plan.groups.end()) {
@@ -52,17 +52,20 @@ void PlaceCollectives(ClassPlan& of_class, GridPlan& plan) {
       open.Call(
           call,
           [&](const ClassPart& part, const OpenOperation& operation) {
-            if (part.is.IsCollective()) of_class.collectives[operation.slot] = {part.group, 0, part.is.completes};
+            if (!part.is.IsCollective()) return true;
+            auto& [group, number] = of_class.collectives[operation.slot];
+            group = part.group;
+            if (part.is.completes) number = 0;
             return true;
           },
           [&](OperationClass type, const OpenOperation& operation) {
-            if (type == OperationClass::kCollective) of_class.collectives[operation.slot].is_completed = true;
+            if (type == OperationClass::kCollective) of_class.collectives[operation.slot].second = 0;
           });
     }
   }
   std::vector<std::uint32_t> counts(plan.groups.size());
-  for (CollectivePlace& place : of_class.collectives) {
-    if (place.is_completed) place.number = counts[place.group]++;
+  for (auto& [group, number] : of_class.collectives) {
+    if (number) number = counts[group]++;
   }
   for (std::size_t i = 0; i < counts.size(); ++i) plan.most[i] = std::max(plan.most[i], counts[i]);
 }
@@ -232,7 +235,7 @@ void AddClassCounts(const ClassScheme& scheme, const RankGrid& grid, std::size_t
     counts[grid.RankAt(at, program)] = ranks;
     return;
   }
-  const std::int32_t extent = grid.ExtentsOf(program)[dimension], reach = scheme.Reach(program)[dimension];
+  const std::int32_t extent = grid.ExtentsOf(program)[dimension], reach = scheme.reach[program][dimension];
   for (std::int32_t first = 0; first < extent;) {
     // Coordinates far from both ends are the same to a class.
     const std::int32_t count = first == reach && extent > 2 * reach ? extent - 2 * reach : 1;

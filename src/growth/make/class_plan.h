@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,12 +35,9 @@ struct ClassCall {
   std::vector<ClassPart> parts = {};
 };
 
-// A collective that a rank posts.
-struct CollectivePlace {
-  std::uint16_t group = 0;   // index of the rule of its communicator
-  std::uint32_t number = 0;  // among those of the rank on it
-  bool is_completed = false;
-};
+// A collective that a rank posts: the index of the rule of its communicator, and its number among those of the rank on
+// it; nothing: it is not completed.
+using CollectivePlace = std::pair<std::uint16_t, std::optional<std::uint32_t>>;
 
 struct ClassPlan {
   std::size_t run = 0;  // whose ranks it copies
@@ -52,10 +50,10 @@ struct ClassPlan {
 
 struct GridPlan {
   RankGrid grid = {};
-  std::vector<std::size_t> kinds = {};   // one an iteration
-  std::vector<std::size_t> chosen = {};  // those to be made, rising
-  std::vector<GroupRule> groups = {};    // communicators, each for many groups of ranks
-  std::vector<std::uint32_t> most = {};  // collectives of a rank on a communicator of each rule
+  std::vector<std::size_t> kinds = {};    // one an iteration
+  std::vector<std::size_t> chosen = {};   // those to be made, rising
+  std::vector<RankDivision> groups = {};  // communicators, each for many groups of ranks
+  std::vector<std::uint32_t> most = {};   // collectives of a rank on a communicator of each rule
   std::vector<ClassPlan> classes = {};
   std::vector<std::uint16_t> class_of = {};  // one a rank
 

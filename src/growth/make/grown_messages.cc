@@ -35,7 +35,7 @@ void FollowRank(const GridPlan& plan, std::size_t rank, OpenOperations& open, co
 }
 
 std::int64_t Partner(const GridPlan& plan, const ClassPart& part, std::int64_t rank, std::int64_t peer) {
-  return MemberAtPlaceOf(plan.grid, plan.groups[part.group].ranks, rank, peer);
+  return MemberAtPlaceOf(plan.grid, plan.groups[part.group], rank, peer);
 }
 
 // Finds the partners of all sends and receives of a rank, which begin at `sends` and `receives`.

@@ -80,10 +80,10 @@ struct Growing {
       const std::uint32_t message = messages.first_send[rank] + slot;
       return messages.to[message] == GrownMessages::kNoPartner ? GrownMessages::kNoPartner : message;
     }
-    const CollectivePlace& place = plan.PlanOf(rank).collectives[slot];
-    if (!place.is_completed) return kNoCollective;
-    const std::int64_t group = GroupOf(plan.grid, plan.groups[place.group].ranks, static_cast<std::int64_t>(rank));
-    return first_operation[place.group] + static_cast<std::uint32_t>(group) * plan.most[place.group] + place.number;
+    const auto& [rule, number] = plan.PlanOf(rank).collectives[slot];
+    if (!number) return kNoCollective;
+    const std::int64_t group = GroupOf(plan.grid, plan.groups[rule], static_cast<std::int64_t>(rank));
+    return first_operation[rule] + static_cast<std::uint32_t>(group) * plan.most[rule] + *number;
   }
 };
 
@@ -157,8 +157,7 @@ struct InstructionMaker {
     const std::int64_t root = PeerBy(rule.peers.front(), grid, own, operation.part->stage);
     part.collective = rule.collective;
     part.has_root = root >= 0;
-    part.is_root =
-        part.has_root && MemberAtPlaceOf(grid, of.plan.groups[operation.part->group].ranks, own, root) == own;
+    part.is_root = part.has_root && MemberAtPlaceOf(grid, of.plan.groups[operation.part->group], own, root) == own;
     if (of.options.network == nullptr || !is.completes || !part.IsMatched()) return;
     of.contributions[block].push_back({number, rule.collective, of.nodes[rank], static_cast<double>(operation.bytes),
                                        static_cast<double>(operation.received)});
@@ -225,7 +224,7 @@ void OrderScans(Growing& growing) {
     const auto group = static_cast<std::size_t>(std::ranges::upper_bound(growing.first_operation, operation) -
                                                 growing.first_operation.begin() - 1);
     if (orders[group] == kNoWaiter) {
-      const RankDivision& division = growing.plan.groups[group].ranks;
+      const RankDivision& division = growing.plan.groups[group];
       orders[group] = static_cast<std::uint32_t>(program.scan_orders.size());
       ScanOrder& order = program.scan_orders.emplace_back();
       for (std::int64_t rank = 0; rank < growing.plan.grid.size(); ++rank) {
@@ -246,7 +245,7 @@ Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const Grown
   Growing growing{
       plan, messages, {rules, false, network}, model.runs.back().ticks_per_second, GrownNodes(model, plan.grid), {0}};
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
-    const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i].ranks));
+    const auto groups = static_cast<std::uint32_t>(CountGroups(plan.grid, plan.groups[i]));
     growing.first_operation.push_back(growing.first_operation.back() + groups * plan.most[i]);
   }
   Program& program = growing.program;
@@ -277,18 +276,18 @@ namespace {
 // A trace without ranks' timelines, and the numbers in it.
 struct GrownDefinitions {
   TraceBuilder builder;
-  std::uint32_t iteration = 0;                             // region
-  std::vector<std::uint32_t> functions;                    // regions of a model's functions
-  std::vector<std::vector<std::uint32_t>> of_runs;         // regions of every run of a model, by its own numbers
-  std::map<GroupRule, std::vector<std::uint32_t>> groups;  // communicators of the groups of every rule
+  std::uint32_t iteration = 0;                                // region
+  std::vector<std::uint32_t> functions;                       // regions of a model's functions
+  std::vector<std::vector<std::uint32_t>> of_runs;            // regions of every run of a model, by its own numbers
+  std::map<RankDivision, std::vector<std::uint32_t>> groups;  // communicators of the groups of every rule
 };
 
-void AddCommunicators(const GroupRule& rule, const RankGrid& grid, GrownDefinitions& definitions) {
+void AddCommunicators(const RankDivision& rule, const RankGrid& grid, GrownDefinitions& definitions) {
   const auto [found, is_new] = definitions.groups.try_emplace(rule);
   if (!is_new) return;
-  std::vector<Communicator> communicators(static_cast<std::size_t>(CountGroups(grid, rule.ranks)));
+  std::vector<Communicator> communicators(static_cast<std::size_t>(CountGroups(grid, rule)));
   for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
-    const auto group = static_cast<std::size_t>(GroupOf(grid, rule.ranks, rank));
+    const auto group = static_cast<std::size_t>(GroupOf(grid, rule, rank));
     communicators[group].members.push_back(static_cast<std::int32_t>(rank));
   }
   for (std::size_t i = 0; i < communicators.size(); ++i) {
@@ -339,9 +338,9 @@ struct TimelineMaker {
 
   void Compute(std::span<const RegionStep> steps, Tick ticks, double ratio) {
     const Tick begin = tick;
-    for (const RegionStep& step : steps) {
-      tick = begin + ScaledTicks(step.after, ratio);
-      MoveTo(step.path);
+    for (const auto& [after, to] : steps) {
+      tick = begin + ScaledTicks(after, ratio);
+      MoveTo(to);
     }
     tick = begin + ScaledTicks(ticks, ratio);
   }
@@ -350,7 +349,7 @@ struct TimelineMaker {
     if (!has_region) builder.Enter(tick, definitions.iteration);
   }
   void EndIteration(std::size_t, std::size_t from) {
-    if (has_region) return MoveTo(calls.StepsBefore(calls.FirstCall(from), from).front().path);
+    if (has_region) return MoveTo(calls.StepsBefore(calls.FirstCall(from), from).front().second);
     MoveTo(0);
     builder.Leave(tick, definitions.iteration);
   }
@@ -363,13 +362,13 @@ struct TimelineMaker {
     // A path has a larger number than those that it continues.
     for (std::uint32_t to = target; path != to;) {
       std::uint32_t& longer = path > to ? path : to;
-      const std::uint32_t region = definitions.of_runs[run][calls.paths[longer].region];
+      const std::uint32_t region = definitions.of_runs[run][calls.RegionOf(longer)];
       if (path > to) {
         builder.Leave(tick, region);
       } else {
         entered.push_back(region);
       }
-      longer = calls.paths[longer].parent;
+      longer = calls.paths[longer].first;
     }
     path = target;
     for (std::size_t i = entered.size(); i-- > 0;) builder.Enter(tick, entered[i]);
@@ -388,12 +387,12 @@ struct TimelineMaker {
   // False for a message without a partner.
   bool Record(RecordKind kind, const OpenOperation& o) {
     const PartRule& rule = *o.part->rule;
-    const GroupRule& group = rule.groups.front();
+    const RankDivision& group = rule.groups.front();
     const std::int64_t to = PeerBy(rule.peers.front(), grid, rank, o.part->stage);
     if (to < 0 && !o.part->is.IsCollective()) return false;
-    const auto peer = static_cast<std::uint32_t>(to < 0 ? 0 : PlaceInGroup(grid, group.ranks, to));
+    const auto peer = static_cast<std::uint32_t>(to < 0 ? 0 : PlaceInGroup(grid, group, to));
     const std::optional<std::uint32_t> root = to < 0 ? std::nullopt : std::optional(peer);
-    const auto number = static_cast<std::size_t>(GroupOf(grid, group.ranks, rank));
+    const auto number = static_cast<std::size_t>(GroupOf(grid, group, rank));
     const std::uint32_t communicator = definitions.groups.at(group)[number];
     const auto tag =
         static_cast<std::uint32_t>(o.part->is.IsCollective() ? 0 : rule.tags.front().At(o.part->stage, rank, to));

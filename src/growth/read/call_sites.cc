@@ -22,7 +22,7 @@ SiteKey Key(std::size_t kind, std::uint32_t before, const CallRule& rule, std::i
     key.n = part.peers.front().n;
     key.steps = part.peers.front().steps;
   }
-  if (!part.groups.empty()) key.groups = part.groups.front().ranks;
+  if (!part.groups.empty()) key.groups = part.groups.front().Copy(0);
   if (!part.tags.empty()) key.tag = part.tags.front().plus;
   return key;
 }
@@ -394,7 +394,7 @@ namespace {
 
 // True if a rank of the class has a partner so many steps away; nothing where that does not follow from the class.
 std::optional<bool> IsInGrid(std::int32_t steps, std::size_t d, const RankClass& key, const ClassScheme& scheme) {
-  const std::int32_t room = steps > 0 ? key[2 * d + 1] : key[2 * d], reach = scheme.Reach(ProgramOf(key))[d];
+  const std::int32_t room = steps > 0 ? key[2 * d + 1] : key[2 * d], reach = scheme.reach[ProgramOf(key)][d];
   if (std::abs(steps) > reach && room == reach && steps != 0) return std::nullopt;
   return room >= std::abs(steps);
 }
@@ -415,35 +415,35 @@ PeerRule Straightened(PeerRule rule, const RankClass& key, const ClassRules& rul
 }
 
 // Posts of a rank by class of operations.
-using OpenParts = std::array<std::vector<PartSignature>, 3>;
+using OpenParts = std::array<std::vector<PartRule>, 3>;
 
-std::optional<PartSignature> ReadSignature(const PartRule& part, const RankClass& key, const ClassRules& rules,
-                                           const CallRules& all, OpenParts& open) {
+std::optional<PartRule> ReadSignature(const PartRule& part, const RankClass& key, const ClassRules& rules,
+                                      const CallRules& all, OpenParts& open) {
   const OperationPart is = PartOf(part.kind);
   auto& posts = open[static_cast<std::size_t>(is.type)];
-  PartSignature signature{part.kind, part.collective};
+  PartRule signature{part.kind, part.collective};
   if (!is.posts) {
     const auto back = static_cast<std::size_t>(part.backs.front().plus);
     if (back >= posts.size()) return std::nullopt;
-    signature.peer = posts[posts.size() - 1 - back].peer;
+    signature.peers = posts[posts.size() - 1 - back].peers;
     return signature;
   }
   if (part.peers.empty()) return std::nullopt;
   if (!is.IsCollective()) {
-    signature.peer = Straightened(part.peers.front(), key, rules, all);
-    signature.peer.within = {};
+    signature.peers = {Straightened(part.peers.front(), key, rules, all)};
+    signature.peers.front().within = {};
   }
   posts.push_back(signature);
   return signature;
 }
 
 // The one dimension that all partners of a call lie in.
-std::optional<std::size_t> Dimension(const SiteSignature& site) {
+std::optional<std::size_t> Dimension(const CallSite& site) {
   std::optional<std::size_t> of_site;
-  for (const PartSignature& part : site.parts) {
-    if (!part.IsOffset()) return std::nullopt;
+  for (const PartRule& part : site.parts) {
+    if (!IsOffset(part)) return std::nullopt;
     for (std::size_t d = 0; d < kMostDimensions; ++d) {
-      if (part.peer.steps[d] == 0) continue;
+      if (part.peers.front().steps[d] == 0) continue;
       if (of_site && *of_site != d) return std::nullopt;
       of_site = d;
     }
@@ -453,21 +453,26 @@ std::optional<std::size_t> Dimension(const SiteSignature& site) {
 
 }  // namespace
 
+bool IsOffset(const PartRule& part) {
+  return !part.peers.empty() && part.peers.front().kind == PeerKind::kOffset &&
+         part.peers.front().steps != GridVector{};
+}
+
 std::optional<SiteSequence> ReadSites(const RankClass& key, const ClassRules& rules, std::size_t kind,
                                       const CallRules& all, const std::vector<std::string>& functions) {
   if (rules.donors.empty() || kind >= rules.kinds.size()) return std::nullopt;
   SiteSequence sequence;
-  std::map<SiteSignature, std::int32_t> counts;
+  std::map<CallSite, std::int32_t> counts;
   OpenParts open;
   for (const CallBlock& block : rules.kinds[kind]) {
     if (!block.counts.empty()) return std::nullopt;
     for (const CallRule& call : block.calls) {
-      SiteSignature site{call.function};
+      CallSite site{call.function};
       // A wait for one operation may happen to complete all that is pending on some ranks.
       site.completes_all = call.completes_all && (call.parts.size() != 1 || functions[call.function] != "MPI_Wait");
       if (site.completes_all) open = {};
       for (std::size_t i = 0; i < call.parts.size() && !site.completes_all; ++i) {
-        const std::optional<PartSignature> part = ReadSignature(call.parts[i], key, rules, all, open);
+        const std::optional<PartRule> part = ReadSignature(call.parts[i], key, rules, all, open);
         if (!part) return std::nullopt;
         site.parts.push_back(*part);
       }
@@ -485,13 +490,13 @@ void StraightenPeers(const RankClass& key, ClassRules& rules, const CallRules& a
   });
 }
 
-std::optional<bool> HasPartnersInGrid(const SiteSignature& site, const RankClass& key, const ClassScheme& scheme) {
+std::optional<bool> HasPartnersInGrid(const CallSite& site, const RankClass& key, const ClassScheme& scheme) {
   if (site.parts.empty()) return std::nullopt;
   bool all = true;
-  for (const PartSignature& part : site.parts) {
-    if (!part.IsOffset()) return std::nullopt;
+  for (const PartRule& part : site.parts) {
+    if (!IsOffset(part)) return std::nullopt;
     for (std::size_t d = 0; d < kMostDimensions; ++d) {
-      const std::optional<bool> is_in = IsInGrid(part.peer.steps[d], d, key, scheme);
+      const std::optional<bool> is_in = IsInGrid(part.peers.front().steps[d], d, key, scheme);
       if (!is_in) return std::nullopt;
       all = all && *is_in;
     }
@@ -500,7 +505,7 @@ std::optional<bool> HasPartnersInGrid(const SiteSignature& site, const RankClass
 }
 
 std::optional<SiteOrder> FindOrder(const std::vector<const SiteSequence*>& sequences) {
-  std::map<SiteSignature, std::size_t> found;
+  std::map<CallSite, std::size_t> found;
   SiteSequence unordered;
   std::vector<std::vector<std::size_t>> next;
   for (const SiteSequence* sequence : sequences) {
@@ -554,8 +559,8 @@ namespace {
 int OrderByAnalogy(const SiteOrder& order, std::size_t a, std::size_t b) {
   const std::optional<std::size_t> d = Dimension(order.sites[a]);
   if (!d || Dimension(order.sites[b]) != d) return 0;
-  const auto turned = [&](SiteSignature site, std::size_t to) {
-    for (PartSignature& part : site.parts) std::swap(part.peer.steps[*d], part.peer.steps[to]);
+  const auto turned = [&](CallSite site, std::size_t to) {
+    for (PartRule& part : site.parts) std::swap(part.peers.front().steps[*d], part.peers.front().steps[to]);
     return order.numbers.find(site);
   };
   int first = 0;

@@ -100,27 +100,14 @@ void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules);
 
 // The calls of the classes side by side: which call of one class is which of another, and in which order they come.
 
-// Parts of calls of different classes with the same signature do the same.
-struct PartSignature {
-  RecordKind kind = RecordKind::kSend;
-  CollectiveKind collective = CollectiveKind::kBarrier;
-  PeerRule peer = {};  // messages, within no group; completions have that of the post
+// A call among all that any class makes in an iteration of a kind: what calls of several classes have in common if they
+// are the same. The parts of equal sites do the same; messages have one peer, within no group, and completions those of
+// the post.
+using CallSite = CallRule;
+using SiteSequence = std::vector<CallSite>;
 
-  bool IsOffset() const { return peer.kind == PeerRule::Kind::kOffset && peer.steps != GridVector{}; }
-  friend auto operator<=>(const PartSignature&, const PartSignature&) = default;
-};
-
-// A call among all that any class makes in an iteration of a kind.
-struct SiteSignature {
-  std::uint32_t function = 0;
-  bool completes_all = false;
-  std::vector<PartSignature> parts = {};
-  std::int32_t occurrence = 0;  // among equal ones of a rank
-
-  friend auto operator<=>(const SiteSignature&, const SiteSignature&) = default;
-};
-
-using SiteSequence = std::vector<SiteSignature>;
+// Messages go some steps in the grid.
+bool IsOffset(const PartRule& part);
 
 // The calls of a class in an iteration of a kind. Nothing where they depend on the grid or complete what was posted
 // before the iteration.
@@ -133,12 +120,12 @@ void StraightenPeers(const RankClass& key, ClassRules& rules, const CallRules& a
 
 // True if the partners of all messages of the call lie in the grid, for a rank of a class. Nothing where that does not
 // follow from the class, or partners are others than those some steps away.
-std::optional<bool> HasPartnersInGrid(const SiteSignature& site, const RankClass& key, const ClassScheme& scheme);
+std::optional<bool> HasPartnersInGrid(const CallSite& site, const RankClass& key, const ClassScheme& scheme);
 
 // The order of the calls of several classes.
 struct SiteOrder {
   SiteSequence sites;  // in an order that holds
-  std::map<SiteSignature, std::size_t> numbers;
+  std::map<CallSite, std::size_t> numbers;
   std::vector<std::vector<std::uint64_t>> behind;  // bits of the sites that come later
 
   bool IsBefore(std::size_t a, std::size_t b) const { return (behind[a][b / 64] >> (b % 64) & 1) != 0; }

@@ -71,7 +71,7 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
   const auto follow = [&] {
     const RankTimeline::RegionEvent at = timeline.region_event(event++);
     if (at.is_leave) {
-      path = result.paths[path].parent;
+      path = result.paths[path].first;
       return at.tick;
     }
     const auto [child, is_new] =

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "growth/read/rank_grid.h"
@@ -26,17 +27,13 @@ struct CallPart {
   std::uint64_t bytes = 0, received = 0;
 };
 
-// User regions that a rank is in, the outermost first: a path of a tree.
-struct RegionPath {
-  std::uint32_t parent = 0;  // in RankCalls::paths
-  std::uint32_t region = 0;  // the innermost, in RunCalls::regions
-};
+// User regions that a rank is in, the outermost first, as a path of a tree: its parent in RankCalls::paths, and the
+// innermost region in RunCalls::regions.
+using RegionPath = std::pair<std::uint32_t, std::uint32_t>;
 
-// Where computation goes on in another region.
-struct RegionStep {
-  Tick after = 0;          // since the call before, or the begin of the iteration
-  std::uint32_t path = 0;  // in RankCalls::paths
-};
+// Computation goes on in another region: when, since the call before or the begin of the iteration, and the place of
+// its path in RankCalls::paths.
+using RegionStep = std::pair<Tick, std::uint32_t>;
 
 struct PhaseCall {
   std::uint32_t function = 0;
@@ -66,8 +63,9 @@ struct RankCalls {
   }
   // In which regions a call is made.
   std::uint32_t PathAt(std::size_t call) const {
-    return calls[call].steps_end > 0 ? steps[calls[call].steps_end - 1].path : 0;
+    return calls[call].steps_end > 0 ? steps[calls[call].steps_end - 1].second : 0;
   }
+  std::uint32_t RegionOf(std::uint32_t path) const { return paths[path].second; }
   std::uint32_t FirstPart(std::size_t call) const { return call == 0 ? 0 : calls[call - 1].parts_end; }
   std::span<const CallPart> Parts(std::size_t call) const {
     return std::span(parts).subspan(FirstPart(call), calls[call].parts_end - FirstPart(call));

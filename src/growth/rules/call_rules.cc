@@ -95,7 +95,7 @@ RankClass ClassOf(const ClassScheme& scheme, const RankGrid& grid, std::int64_t 
     return result;
   }
   const std::size_t program = grid.ProgramOf(rank);
-  const GridVector &extents = grid.ExtentsOf(program), &reach = scheme.Reach(program);
+  const GridVector &extents = grid.ExtentsOf(program), &reach = scheme.reach[program];
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     result[2 * kMostDimensions + d] = static_cast<std::int16_t>(std::min(extents[d], scheme.small_extents));
     result[2 * d] = static_cast<std::int16_t>(std::min(at[d], reach[d]));

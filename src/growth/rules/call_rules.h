@@ -27,19 +27,14 @@ inline constexpr double kLeastExplained = 0.95;
 // The same of the share that is confirmed; chosen: most of them.
 inline constexpr double kLeastConfirmed = 0.5;
 
-// Ranks are told apart by the distance from either end of every dimension, counted up to `reach`, and by the
-// extents of the grid, counted up to `small_extents`.
+// Ranks are told apart by the distance from either end of every dimension, counted up to `reach` of their program, and
+// by the extents of the grid, counted up to `small_extents`.
 struct ClassScheme {
-  GridVector reach{};  // 0: all alike
+  std::array<GridVector, 2> reach{};  // 0: all alike
   std::int32_t small_extents = 1;
-  bool has_stages = false;    // calls may be repeated as often as the grid says
-  bool has_lines = false;     // communicators may be divisions that do not follow the grid
-  bool is_lifted = false;     // every rank of the largest run has a class of its own [LearnStatistically]
-  GridVector second_reach{};  // the same for the second program
-  bool second_has_stages = false;
-
-  const GridVector& Reach(std::size_t program) const { return program == 0 ? reach : second_reach; }
-  bool HasStages(std::size_t program) const { return program == 0 ? has_stages : second_has_stages; }
+  std::array<bool, 2> has_stages{};  // calls of a program may be repeated as often as the grid says
+  bool has_lines = false;            // communicators may be divisions that do not follow the grid
+  bool is_lifted = false;            // every rank of the largest run has a class of its own [LearnStatistically]
 
   friend bool operator==(const ClassScheme&, const ClassScheme&) = default;
 };
@@ -57,13 +52,6 @@ struct NumberRule {
   friend auto operator<=>(const NumberRule&, const NumberRule&) = default;
 };
 
-struct GroupRule {
-  RankDivision ranks;
-  std::uint8_t copy = 0;  // which of several communicators with these members
-
-  friend auto operator<=>(const GroupRule&, const GroupRule&) = default;
-};
-
 // Each member has all rules that give what ranks of the class do, the plainest first.
 struct PartRule {
   RecordKind kind = RecordKind::kSend;
@@ -71,13 +59,18 @@ struct PartRule {
   std::vector<NumberRule> backs = {};  // for completions
   std::vector<PeerRule> peers = {};
   std::vector<NumberRule> tags = {};
-  std::vector<GroupRule> groups = {};
+  std::vector<RankDivision> groups = {};
+
+  friend auto operator<=>(const PartRule&, const PartRule&) = default;
 };
 
 struct CallRule {
   std::uint32_t function = 0;
   bool completes_all = false;  // all that is pending
   std::vector<PartRule> parts = {};
+  std::int32_t occurrence = 0;  // of call sites: among equal ones of a rank
+
+  friend auto operator<=>(const CallRule&, const CallRule&) = default;
 };
 
 // The number of times that calls are repeated.

@@ -132,7 +132,7 @@ std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const std::
 // Classes to be tried, from plain to particular. In two dimensions, ranks may differ by their place in one of them
 // alone, as the first ranks of nodes do, which have communicators of their own. Chains of few ranks have room for
 // neighbours further away than grids do.
-std::vector<ClassScheme> Schemes(std::size_t dimensions, bool has_lines) {
+std::vector<ClassScheme> Schemes(std::size_t dimensions, bool has_lines, std::size_t program = 0) {
   std::vector<GridVector> reaches = {GridVector{}};
   for (std::int32_t reach = 1; reach <= (dimensions == 1 ? 4 : 2); ++reach) {
     if (dimensions == 2 && has_lines) reaches.insert(reaches.end(), {{reach, 0}, {0, reach}});
@@ -142,7 +142,12 @@ std::vector<ClassScheme> Schemes(std::size_t dimensions, bool has_lines) {
   }
   std::vector<ClassScheme> schemes;
   for (const GridVector& reach : reaches) {
-    for (const bool has_stages : {false, true}) schemes.push_back({reach, 1, has_stages, has_lines});
+    for (const bool has_stages : {false, true}) {
+      ClassScheme& scheme = schemes.emplace_back();
+      scheme.reach[program] = reach;
+      scheme.has_stages[program] = has_stages;
+      scheme.has_lines = has_lines;
+    }
   }
   return schemes;
 }
@@ -204,7 +209,7 @@ std::set<std::array<std::uint32_t, 3>> Words(const RankCalls& calls) {
   std::set<std::array<std::uint32_t, 3>> words;
   for (std::uint32_t call = 0; call < calls.iteration_end.front(); ++call) {
     const std::uint32_t function = calls.calls[call].function;
-    words.insert({0, function, calls.paths[calls.PathAt(call)].region});
+    words.insert({0, function, calls.RegionOf(calls.PathAt(call))});
     for (const CallPart& part : calls.Parts(call)) {
       if (IsMessage(part.kind)) words.insert({1, function, part.tag});
       if (IsPost(part.kind)) words.insert({2, part.communicator, 0});
@@ -273,12 +278,8 @@ std::optional<CallRules> FindLayouts(const std::vector<RunCalls>& runs, const st
 std::optional<CallRules> BestOfProgram(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& rows,
                                        std::int32_t small_extents, std::size_t program) {
   std::optional<CallRules> best;
-  for (ClassScheme scheme : Schemes(kMostDimensionsOfTwo, false)) {
+  for (ClassScheme scheme : Schemes(kMostDimensionsOfTwo, false, program)) {
     scheme.small_extents = small_extents;
-    if (program > 0) {
-      scheme.second_reach = std::exchange(scheme.reach, {});
-      scheme.second_has_stages = std::exchange(scheme.has_stages, false);
-    }
     std::optional<CallRules> rules = FindLayouts(runs, rows, scheme, program);
     if (rules && (!best || IsBetter(*rules, *best))) best = std::move(rules);
     if (best && IsPerfect(*best)) break;
@@ -290,8 +291,8 @@ std::optional<CallRules> BestOfProgram(const std::vector<RunCalls>& runs, const 
 CallRules Joined(const std::vector<RunCalls>& runs, const CallRules& first, const CallRules& second) {
   constexpr std::size_t kOneOfEach = 1;  // iterations that are read of every kind
   ClassScheme scheme = first.scheme;
-  scheme.second_reach = second.scheme.second_reach;
-  scheme.second_has_stages = second.scheme.second_has_stages;
+  scheme.reach[1] = second.scheme.reach[1];
+  scheme.has_stages[1] = second.scheme.has_stages[1];
   std::vector<RankGrid> grids;
   for (std::size_t run = 0; run < runs.size(); ++run)
     grids.push_back(first.grids[run].With(1, second.grids[run].GridOf(1)));

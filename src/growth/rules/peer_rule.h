@@ -27,11 +27,13 @@ struct RankDivision {
   Kind kind = Kind::kGrid;
   std::uint8_t varying = kAllDimensions;  // a bit for every dimension; of kGrid
   std::int32_t n = 0;                     // 1 or more; of the others
+  std::uint8_t copy = 0;                  // of communicators: which of several with these members
 
-  static RankDivision Grid(std::uint8_t varying) { return {Kind::kGrid, varying, 0}; }
+  static RankDivision Grid(std::uint8_t varying) { return {Kind::kGrid, varying}; }
   static RankDivision By(Kind kind, std::int32_t n) { return {kind, 0, n}; }
-  static RankDivision Program() { return {Kind::kProgram, 0, 0}; }
-  static RankDivision Other() { return {Kind::kOther, 0, 0}; }
+  static RankDivision Program() { return {Kind::kProgram, 0}; }
+  static RankDivision Other() { return {Kind::kOther, 0}; }
+  RankDivision Copy(std::uint8_t number) const { return {kind, varying, n, number}; }
   bool IsAll() const { return kind == Kind::kGrid && varying == kAllDimensions; }
   std::string Text() const;  // one group: "all", "x", "x, z", "4 consecutive", "every 4th"
   friend auto operator<=>(const RankDivision&, const RankDivision&) = default;

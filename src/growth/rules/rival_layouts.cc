@@ -263,8 +263,8 @@ void ForEachCall(const GrowthModel& model,
 std::string TargetText(const PartRule& part, const RankGrid& grid) {
   if (part.kind == RecordKind::kCollective) {
     if (part.groups.empty()) return "collectives of all";
-    const RankDivision& ranks = part.groups.front().ranks;
-    if (ranks == RankDivision::Program()) return "collectives of a program";
+    const RankDivision& ranks = part.groups.front();
+    if (ranks.kind == RankDivision::Kind::kProgram) return "collectives of a program";
     if (ranks.kind != RankDivision::Kind::kGrid) return "collectives of " + ranks.Text() + " ranks";
     bool of_all = true;
     for (std::size_t d = 0; d < kMostDimensions; ++d)
@@ -315,7 +315,7 @@ std::string WhyAmbiguous(const PeerRule& rule, const CallRules& rules, std::size
   }
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     const std::int32_t step = std::abs(rule.steps[d]);
-    if (step < 2 || rules.scheme.Reach(program)[d] > 0) continue;
+    if (step < 2 || rules.scheme.reach[program][d] > 0) continue;
     if (std::ranges::any_of(grids, [&](const RankGrid& grid) { return grid.extents[d] > 2 * step; })) continue;
     return fmt::format(
         "in layouts as small as {}, {} is half way around, and other rules lead there, too; add a run with more "
@@ -384,7 +384,7 @@ std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class) {
   static constexpr const char* kPlaces[] = {"first", "second", "third", "fourth"};
   std::vector<std::string> places;
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    const int reach = scheme.Reach(ProgramOf(of_class))[d], low = of_class[2 * d], high = of_class[2 * d + 1];
+    const int reach = scheme.reach[ProgramOf(of_class)][d], low = of_class[2 * d], high = of_class[2 * d + 1];
     if (reach == 0) continue;
     std::string place = "inside";
     if (low < reach) {

@@ -10,40 +10,35 @@
 namespace farscale {
 namespace {
 
-// A run in a layout. `groups`: rules of its communicators; nothing for those that follow no division.
-struct RunView {
-  const RunCalls& run;
-  std::array<RankGrid, 2> grids;  // the grid, as each program sees it; all of it is the first one's
-  std::vector<std::vector<GroupRule>> groups;
-};
-
-// A rank of it, with what was found out for its calls, since it does the same again and again.
+// A rank of a run in a layout, with what was found out for its calls, since it does the same again and again.
 struct RankView {
-  const RunView& in;
-  std::int64_t rank;
+  const RunCalls& run;
+  std::array<RankGrid, 2> grids;                  // the grid, as each program sees it; all of it is the first one's
+  std::vector<std::vector<RankDivision>> groups;  // of communicators; nothing for those that follow no division
+  std::int64_t rank = 0;
   // Rules by communicator and the partners in all stages.
   std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<PeerRule>> peers = {};
   std::map<std::int32_t, std::vector<CountRule>> counts = {};  // keyed by the number they give
 
-  const RankGrid& grid() const { return in.grids.front(); }
-  const RankGrid& seen() const { return in.grids[grid().ProgramOf(rank)]; }
-  const RankCalls& calls() const { return in.run.of_ranks[static_cast<std::size_t>(rank)]; }
+  const RankGrid& grid() const { return grids.front(); }
+  const RankGrid& seen() const { return grids[grid().ProgramOf(rank)]; }
+  const RankCalls& calls() const { return run.of_ranks[static_cast<std::size_t>(rank)]; }
 };
 
 // Where a dimension has one rank, communicators that are others on more ranks have the same members, and one that is
 // the first of its kind there may be a later one here. `has_lines`: communicators may be divisions that do not follow
 // the grid.
-RunView ViewRun(const RunCalls& run, const RankGrid& grid, bool has_lines) {
-  RunView view{run, {grid, grid.SeenBy(1)}, std::vector<std::vector<GroupRule>>(run.communicators.size())};
+RankView ViewRun(const RunCalls& run, const RankGrid& grid, bool has_lines) {
+  RankView view{run, {grid, grid.SeenBy(1)}, std::vector<std::vector<RankDivision>>(run.communicators.size())};
   std::map<std::vector<std::int32_t>, std::uint8_t> copies;
   for (std::size_t i = 0; i < view.groups.size(); ++i) {
     const Communicator& communicator = run.communicators[i];
-    if (communicator.is_self) view.groups[i] = {{RankDivision::Grid(0), 0}};
+    if (communicator.is_self) view.groups[i] = {RankDivision::Grid(0)};
     if (communicator.members.empty() || !communicator.remote.empty()) continue;
     std::vector<RankDivision> groups = GridDivisionsWith(grid, communicator.members);
     if (has_lines) std::ranges::copy(LineDivisionsWith(grid, communicator.members), std::back_inserter(groups));
     for (std::int32_t copy = copies[communicator.members]++; copy >= 0; --copy) {
-      for (const RankDivision& one : groups) view.groups[i].push_back({one, static_cast<std::uint8_t>(copy)});
+      for (const RankDivision& one : groups) view.groups[i].push_back(one.Copy(static_cast<std::uint8_t>(copy)));
     }
   }
   return view;
@@ -51,14 +46,14 @@ RunView ViewRun(const RunCalls& run, const RankGrid& grid, bool has_lines) {
 
 // Groups in which partners may be found: without those of all ranks, and without dimensions of one rank, which show
 // nothing here.
-std::vector<RankDivision> PartnerGroups(const std::vector<GroupRule>& rules, const RankView& of) {
+std::vector<RankDivision> PartnerGroups(const std::vector<RankDivision>& rules, const RankView& of) {
   std::uint8_t shown = 0;
   for (std::size_t d = 0; d < kMostDimensions; ++d) {
     if (of.seen().extents[d] > 1) shown |= 1u << d;
   }
   std::vector<RankDivision> divisions;
-  for (const GroupRule& rule : rules) {
-    const RankDivision& one = rule.ranks;
+  for (const RankDivision& rule : rules) {
+    const RankDivision one = rule.Copy(0);
     if ((one.varying & ~shown) == 0 && CountGroups(of.grid(), one) > 1 &&
         std::ranges::find(divisions, one) == divisions.end())
       divisions.push_back(one);
@@ -92,9 +87,9 @@ bool GivesTags(const NumberRule& rule, const RankView& of, const StagedPart& par
       parts, [&](const CallPart& part, const Stage& stage) { return rule.At(stage, of.rank, part.peer) == part.tag; });
 }
 
-bool GivesGroups(const GroupRule& rule, const RankView& of, const StagedPart& parts) {
+bool GivesGroups(const RankDivision& rule, const RankView& of, const StagedPart& parts) {
   return InAllStages(parts, [&](const CallPart& part, const Stage&) {
-    const auto& groups = of.in.groups[part.communicator];
+    const auto& groups = of.groups[part.communicator];
     return std::ranges::find(groups, rule) != groups.end();
   });
 }
@@ -116,7 +111,7 @@ PartRule ReadPart(RankView& of, const StagedPart& parts) {
   }
   std::vector<std::int64_t> partners;
   for (const CallPart* part : parts) partners.push_back(part->peer);
-  const auto& groups = of.in.groups[first.communicator];
+  const auto& groups = of.groups[first.communicator];
   const auto [peers, is_new] = of.peers.try_emplace({first.communicator, std::move(partners)});
   if (is_new) peers->second = RulesFor(of.grid(), of.rank, peers->first.second, PartnerGroups(groups, of));
   rule.peers = peers->second;
@@ -127,7 +122,7 @@ PartRule ReadPart(RankView& of, const StagedPart& parts) {
     if (GivesTags(tag, of, parts)) rule.tags.push_back(tag);
   }
   rule.groups = groups;
-  std::erase_if(rule.groups, [&](const GroupRule& one) { return !GivesGroups(one, of, parts); });
+  std::erase_if(rule.groups, [&](const RankDivision& one) { return !GivesGroups(one, of, parts); });
   return rule;
 }
 
@@ -158,7 +153,7 @@ bool Narrow(const RankView& of, const StagedPart& parts, PartRule& rule) {
   });
   if (!PartOf(rule.kind).IsCollective())
     all = Keep(rule.tags, [&](const NumberRule& one) { return GivesTags(one, of, parts); }) && all;
-  return Keep(rule.groups, [&](const GroupRule& one) { return GivesGroups(one, of, parts); }) && all;
+  return Keep(rule.groups, [&](const RankDivision& one) { return GivesGroups(one, of, parts); }) && all;
 }
 
 // True if two calls do the same, but for whom with.
@@ -304,7 +299,7 @@ std::int32_t CountHere(const RankView& of, std::uint32_t call, std::uint32_t end
 
 void AddMissed(const RankView& of, std::uint32_t call, std::uint64_t messages, CallRules& result) {
   const std::uint32_t path = of.calls().PathAt(call);
-  const std::string region = path > 0 ? of.in.run.regions[of.calls().paths[path].region] : "";
+  const std::string region = path > 0 ? of.run.regions[of.calls().RegionOf(path)] : "";
   result.messages += messages;
   result.missed[{of.calls().calls[call].function, region}] += messages;
 }
@@ -355,17 +350,19 @@ bool AddIteration(const RankView& of, std::size_t i, std::vector<CallBlock>& blo
 }
 
 // The same for one more rank, of which so many iterations of each kind are read.
-bool AddRank(const RunView& view, std::int64_t rank, std::size_t iterations, ClassRules& rules, CallRules& result) {
-  const std::size_t program = view.grids.front().ProgramOf(rank);
-  RankView of{view, rank};
+bool AddRank(RankView& of, std::int64_t rank, std::size_t iterations, ClassRules& rules, CallRules& result) {
+  const std::size_t program = of.grid().ProgramOf(rank);
+  of.rank = rank;
+  of.peers.clear();
+  of.counts.clear();
   std::vector<std::size_t> seen;
   bool fits = true;
   for (std::size_t i = 0; i < of.calls().iteration_end.size(); ++i) {
-    const std::size_t kind = view.run.kinds[i];
+    const std::size_t kind = of.run.kinds[i];
     if (seen.size() <= kind) seen.resize(kind + 1, 0);
     if (seen[kind]++ >= iterations) continue;
     if (rules.kinds.size() <= kind) rules.kinds.resize(kind + 1);
-    if (rules.kinds[kind].empty()) rules.kinds[kind] = ReadIteration(of, i, result.scheme.HasStages(program));
+    if (rules.kinds[kind].empty()) rules.kinds[kind] = ReadIteration(of, i, result.scheme.has_stages[program]);
     fits = AddIteration(of, i, rules.kinds[kind], result) && fits;
   }
   return fits;
@@ -374,11 +371,11 @@ bool AddRank(const RunView& view, std::int64_t rank, std::size_t iterations, Cla
 // Stops at more than `most_missed` messages that are not explained. `program`: whose ranks are read; nothing: all.
 void AddRun(const RunCalls& run, std::size_t number, std::size_t iterations, std::uint64_t most_missed,
             std::optional<std::size_t> program, CallRules& result) {
-  const RunView view = ViewRun(run, result.grids[number], result.scheme.has_lines);
+  RankView view = ViewRun(run, result.grids[number], result.scheme.has_lines);
   for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
     if (result.messages - result.explained > most_missed) return;
-    if (program && view.grids.front().ProgramOf(rank) != *program) continue;
-    ClassRules& rules = result.classes[ClassOf(result.scheme, view.grids.front(), rank)];
+    if (program && view.grid().ProgramOf(rank) != *program) continue;
+    ClassRules& rules = result.classes[ClassOf(result.scheme, view.grid(), rank)];
     const std::uint64_t messages = result.messages, explained = result.explained;
     if (AddRank(view, rank, iterations, rules, result)) {
       rules.donors.emplace_back(number, rank);
