@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "balance/strategy.h"
-#include "balance/task_graph.h"
 #include "base/random.h"
 
 namespace farscale {

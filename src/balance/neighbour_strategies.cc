@@ -5,7 +5,6 @@
 #include <set>
 
 #include "balance/strategy.h"
-#include "balance/task_graph.h"
 
 namespace farscale {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "balance/task_program.h"
+#include "balance/task_replay.h"
 #include "support/ring_program.h"
 
 namespace farscale {

@@ -270,17 +270,12 @@ void AddProductionRun(SweepRun run, const TaskLoads& loads, const SweepOptions& 
 TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
                                      const SweepOptions& options, const LoadScale* scale, bool counts_computation) {
   const Machine machine{NodesInBlocks(configuration.processors, run.per_node), options.network};
-  TaskReplayOptions replay{
-      .placement = PlaceTasks(configuration.tasks, configuration.processors, configuration.placement),
-      .strategy = &StrategyById(configuration.strategy),
-      .tolerance = options.tolerance,
-      .interval = configuration.interval,
-      .predictor = options.predictor,
-      .always_migrates = options.always_migrates,
-      .costs = options.costs,
-      .shares_time = options.shares_time,
-      .scale = scale,
-      .counts_computation = counts_computation};
+  TaskReplayOptions replay = options;
+  replay.placement = PlaceTasks(configuration.tasks, configuration.processors, configuration.placement);
+  replay.strategy = &StrategyById(configuration.strategy);
+  replay.interval = configuration.interval;
+  replay.scale = scale;
+  replay.counts_computation = counts_computation;
   replay.costs.task_bytes = run.task_bytes;
   return ReplayTasks(*run.tasks, machine, replay);
 }

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "balance/task_program.h"
 #include "balance/task_replay.h"
 #include "balance/what_if.h"
 
@@ -22,20 +21,16 @@ struct SweepRun {
   std::vector<double> task_bytes;  // state of every task; empty: not counted
 };
 
-struct SweepOptions {
+// Beside those of all its replays, of which a configuration sets placement, strategy, interval and the state of tasks.
+struct SweepOptions : TaskReplayOptions {
   std::vector<std::size_t> processors = {};  // empty: as the levels say
   std::vector<std::size_t> levels = {};      // tasks a processor; empty: all that the processors leave, else 2, 4 and 8
   std::vector<std::size_t> intervals = {};   // empty: 5, 10, 20 and 40, as far as the iterations reach
   std::vector<std::string> strategies = {};  // ids; empty: those that are default
   std::vector<Placement> placements = {Placement::kBlock};
-  LoadPredictor predictor = LoadPredictor::kLast;
-  double tolerance = kTolerance;
-  bool always_migrates = false;  // as in TaskReplayOptions
-  BalancingCosts costs = {};     // without the state of tasks
   const Network* network = nullptr;
   // The runs solve one problem, so that the run with as many ranks as processors is the original.
   bool same_problem = false;
-  bool shares_time = false;      // as in TaskReplayOptions
   std::size_t iterations = 0;    // in a run of production length; 0: none is replayed
   bool continues_drift = false;  // in it [ContinueDrift]; else loads repeat
   std::size_t replicas = 20;     // with noise in another order, of the best and of what they are compared with

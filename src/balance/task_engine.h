@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <queue>
+#include <tuple>
 #include <vector>
 
 #include "balance/task_replay.h"
@@ -28,13 +29,8 @@ class TaskEngine {
   // served.
   enum class EventKind : std::uint8_t { kShareDone, kReady, kStop, kTransfer };
 
-  struct Event {
-    Tick time = 0;
-    EventKind kind = EventKind::kReady;
-    std::uint32_t id = 0;  // task, message of a transfer, or processor whose first share is done
-
-    friend auto operator<=>(const Event&, const Event&) = default;
-  };
+  // The task, the message of a transfer, or the processor whose first share is done.
+  using Event = std::tuple<Tick, EventKind, std::uint32_t>;
 
   struct Task {
     Tick clock = 0;
@@ -56,7 +52,7 @@ class TaskEngine {
     Tick next = -1;  // when the first of them is done
   };
 
-  void Handle(const Event& event);
+  void Handle(Tick time, EventKind kind, std::uint32_t id);
   void Start(std::uint32_t task, Tick time);
   void Advance(std::uint32_t task);
   void Stop(std::uint32_t task);
@@ -98,7 +94,7 @@ class TaskEngine {
   void CountShares(std::uint32_t processor, Tick time);
   void ScheduleShares(std::uint32_t processor);
   void EndShares(std::uint32_t processor, Tick time);
-  void Push(Tick time, EventKind kind, std::uint32_t id) { events_.push({time, kind, id}); }
+  void Push(Tick time, EventKind kind, std::uint32_t id) { events_.emplace(time, kind, id); }
 
   const TaskProgram& tasks_;
   const Machine machine_;

@@ -1,4 +1,4 @@
-#include "balance/task_graph.h"
+#include "balance/strategy.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "balance/task_program.h"
+#include "balance/task_replay.h"
 
 #include <fmt/format.h>
 

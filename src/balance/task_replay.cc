@@ -59,9 +59,9 @@ TaskReplayResult TaskEngine::Run() {
   }
   do {
     while (!events_.empty()) {
-      const Event event = events_.top();
+      const auto [time, kind, id] = events_.top();
       events_.pop();
-      Handle(event);
+      Handle(time, kind, id);
     }
   } while (ReleaseSenders());
   for (const Task& task : states_) {
@@ -71,26 +71,16 @@ TaskReplayResult TaskEngine::Run() {
   return std::move(result_);
 }
 
-void TaskEngine::Handle(const Event& event) {
-  switch (event.kind) {
-    case EventKind::kShareDone: EndShares(event.id, event.time); break;
-    case EventKind::kReady: {
-      if (options_.shares_time) {
-        states_[event.id].clock = std::max(states_[event.id].clock, event.time);
-        Advance(event.id);
-        break;
-      }
-      const std::uint32_t processor = ProcessorOf(event.id);
-      if (busy_[processor]) {
-        ready_[processor].push_back(event.id);
-      } else {
-        Start(event.id, event.time);
-      }
-      break;
-    }
-    case EventKind::kStop: Stop(event.id); break;
-    case EventKind::kTransfer: Serve(event.id, event.time); break;
+void TaskEngine::Handle(Tick time, EventKind kind, std::uint32_t id) {
+  if (kind == EventKind::kShareDone) return EndShares(id, time);
+  if (kind == EventKind::kStop) return Stop(id);
+  if (kind == EventKind::kTransfer) return Serve(id, time);
+  if (options_.shares_time) {
+    states_[id].clock = std::max(states_[id].clock, time);
+    return Advance(id);
   }
+  if (!busy_[ProcessorOf(id)]) return Start(id, time);
+  ready_[ProcessorOf(id)].push_back(id);
 }
 
 // The task gets its processor. A sender that is released was ready before now, but not its processor.
@@ -299,8 +289,7 @@ Tick TaskEngine::Decide(std::size_t next) {
                            .placement = placement_,
                            .loads = PredictLoads(result_.loads, next, options_.interval, options_.predictor),
                            .edges = tasks_.edges,
-                           .nodes = machine_.nodes,
-                           .history = {result_.loads, next, tasks_.ticks_per_second}};
+                           .nodes = machine_.nodes};
   for (double& load : problem.loads) load /= tasks_.ticks_per_second;
   BalancingDecision decision = options_.strategy->decide(problem, options_.tolerance);
   const auto largest = [&](const std::vector<std::uint32_t>& placement) {

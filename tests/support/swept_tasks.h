@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "balance/task_program.h"
+#include "balance/task_replay.h"
 #include "support/loaded_program.h"
 #include "support/program.h"
 #include "support/ring_program.h"
