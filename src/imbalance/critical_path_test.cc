@@ -1,4 +1,3 @@
-#include "imbalance/delays/critical_path.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/random.h"
-#include "imbalance/causes/load_deviation.h"
 #include "support/faulty_program.h"
 #include "support/program.h"
 #include "support/repeats.h"

@@ -123,9 +123,9 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
   return record;
 }
 
-const PathFactorLoss* FactorLosses::Find(const std::string& path) const {
-  const auto found = std::ranges::find(paths, path, &PathFactorLoss::path);
-  return found == paths.end() ? nullptr : &*found;
+const PathFactorLoss* FindLoss(const FactorLosses& losses, const std::string& path) {
+  const auto found = std::ranges::find(losses, path, &PathFactorLoss::path);
+  return found == losses.end() ? nullptr : &*found;
 }
 
 Network OneTickNetwork(const Trace& trace) {
@@ -152,10 +152,7 @@ FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const P
   double unattributed = 0, inside = 0;
   for (const double of_kind : diagnosis.unattributed) unattributed += of_kind / processes;
   const auto add = [&](const std::string& path, double load_balance, double serialization) {
-    if (load_balance == 0 && serialization == 0) return;
-    losses.paths.push_back({path, load_balance, serialization});
-    losses.load_balance += load_balance;
-    losses.serialization += serialization;
+    if (load_balance != 0 || serialization != 0) losses.push_back({path, load_balance, serialization});
   };
   for (PathId path = 0; path < diagnosis.totals.size(); ++path) {
     const double costs = diagnosis.totals[path].Costs() / processes;
@@ -163,7 +160,6 @@ FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const P
     if (IsOutsideMpi(diagnosis.paths, path)) {
       const PathLosses* own = most->Find(path);
       const double excess = (own == nullptr ? 0 : own->Execution()) - average;
-      losses.average_useful += average;
       add(diagnosis.paths.Name(path), excess, costs - excess);
     } else {
       add(diagnosis.paths.Name(path), 0, diagnosis.IsOutside(path) ? costs : costs + average);
@@ -172,7 +168,7 @@ FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const P
   }
   add("(not attributed)", 0, unattributed);
   if (diagnosis.recurs) add(kUnequalOccurrences, 0, diagnosis.length - inside);
-  std::ranges::sort(losses.paths, {}, &PathFactorLoss::path);
+  std::ranges::sort(losses, {}, &PathFactorLoss::path);
   return losses;
 }
 

@@ -39,14 +39,11 @@ struct PathFactorLoss {
   double serialization = 0;
 };
 
-struct FactorLosses {
-  std::vector<PathFactorLoss> paths;  // sorted by name; those that cost anything
-  double average_useful = 0;          // seconds
-  double load_balance = 0;            // sum over paths: largest minus average useful time
-  double serialization = 0;           // the same: ideal minus largest useful time
+// Of the paths that cost anything, sorted by name. Over all paths, load balance costs the largest minus the average
+// useful time, serialization the ideal minus the largest one.
+using FactorLosses = std::vector<PathFactorLoss>;
 
-  const PathFactorLoss* Find(const std::string& path) const;  // nullptr: it costs nothing
-};
+const PathFactorLoss* FindLoss(const FactorLosses& losses, const std::string& path);  // nullptr: it costs nothing
 
 // The ideal network, but that every message takes one tick of the trace's clock: so who waits for whom stays visible.
 Network OneTickNetwork(const Trace& trace);

@@ -58,7 +58,7 @@ Loss LossOfAll(const LossRecord& losses) {
   Loss loss;
   double costs = 0, long_term = 0;
   for (const PathRecord& path : losses.paths) {
-    const PathFactorLoss* found = losses.by_factor->Find(path.path);
+    const PathFactorLoss* found = FindLoss(*losses.by_factor, path.path);
     if (path.is_mpi || path.is_device_call || path.IsOutside() || !(path.total.Execution() > 0) || found == nullptr)
       continue;
     costs += path.total.Costs();
@@ -115,7 +115,7 @@ Remedy InAgreement(const LossRecord& losses, const std::string& path, Remedy rem
 
 // `path` has a shape.
 Remedy RemedyForComputation(const LossRecord& losses, const PathRecord& path) {
-  const PathFactorLoss* found = losses.by_factor ? losses.by_factor->Find(path.path) : nullptr;
+  const PathFactorLoss* found = losses.by_factor ? FindLoss(*losses.by_factor, path.path) : nullptr;
   if (found == nullptr) return RemedyFor(*path.shape);
   const Loss loss{found->load_balance, found->serialization,
                   path.total.Execution() / static_cast<double>(losses.ranks.size()),

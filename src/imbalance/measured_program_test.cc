@@ -1,4 +1,4 @@
-#include "imbalance/causes/measured_program.h"
+#include "imbalance/causes/find_causes.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "imbalance/diagnosis.h"
-#include "phases/location_cut.h"
+#include "phases/phase_cut.h"
 #include "support/otf2_archive.h"
 #include "support/temporary_folder.h"
 #include "trace/location_trace.h"

@@ -44,7 +44,7 @@ PathLossesOfRun LossesOf(const LossRecord& record, LossMeasure measure) {
     case LossMeasure::kLoadBalance:
     case LossMeasure::kSerialization:
       if (!record.by_factor) break;
-      for (const PathFactorLoss& path : record.by_factor->paths) {
+      for (const PathFactorLoss& path : *record.by_factor) {
         const double loss = measure == LossMeasure::kLoadBalance ? path.load_balance : path.serialization;
         losses[path.path] = loss / record.length;
       }

@@ -154,8 +154,7 @@ TEST(LossProjection, PathsThatMakeUpForOthersAreNotExtrapolated) {
   std::vector<LossRecord> records;
   for (const std::int64_t cores : {16, 32, 64, 128}) {
     LossRecord record = RunWith(cores, {});
-    record.by_factor.emplace();
-    record.by_factor->paths = {{"slow", 0, 0.03}, {"quick", 0, -0.02}};
+    record.by_factor = FactorLosses{{"slow", 0, 0.03}, {"quick", 0, -0.02}};
     records.push_back(record);
   }
   ProjectionOptions options;
@@ -266,7 +265,7 @@ TEST(LossProjection, SharesOfRandomTables) {
       LossRecord& record = records.back();
       record.by_factor.emplace();
       for (const auto& [path, share] : shares) {
-        record.by_factor->paths.push_back({path, share * (random.Uniform() < 0.1 ? -0.1 : 0.5), share / 2});
+        record.by_factor->push_back({path, share * (random.Uniform() < 0.1 ? -0.1 : 0.5), share / 2});
       }
     }
     ProjectionOptions options;

@@ -207,13 +207,12 @@ std::string DescribePlace(const Cause& cause, const LossRecord& losses) {
 
 std::string DescribeReasons(const Cause& cause) {
   const bool is_known =
-      std::ranges::any_of(cause.parts, [](const CausePart& part) { return part.reason != CauseClass::kUnknown; });
+      std::ranges::any_of(cause.parts, [](const CausePart& part) { return part.first != CauseClass::kUnknown; });
   if (!is_known) return cause.is_mpi ? "the call itself" : "unknown, no counter shows it";
   std::vector<std::string> texts;
-  for (const CausePart& part : cause.parts) {
-    const bool is_all = part.share > 0.995;
-    texts.push_back(is_all ? std::string(NameOf(part.reason))
-                           : fmt::format("{} ({:.0f} %)", NameOf(part.reason), 100 * part.share));
+  for (const auto& [reason, share] : cause.parts) {
+    const bool is_all = share > 0.995;
+    texts.push_back(is_all ? std::string(NameOf(reason)) : fmt::format("{} ({:.0f} %)", NameOf(reason), 100 * share));
   }
   return Join(texts, ", ");
 }

@@ -22,8 +22,8 @@ std::vector<std::pair<WaitKind, std::string>> NamesOf(Described<WaitKind>) {
 Fields<CausePart> FieldsOf(Described<CausePart>) {
   using T = CausePart;
   return {
-      Field("class", &T::reason),
-      Property<&T::share>(),
+      Field("class", &T::first),
+      Field("share", &T::second),
   };
 }
 

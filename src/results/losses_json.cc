@@ -79,11 +79,11 @@ void SetThreads(LossRecord& losses, const ThreadsByRank& threads, const JsonPlac
 }  // namespace
 
 std::vector<std::pair<ShapeOverRanks, std::string>> NamesOf(Described<ShapeOverRanks>) {
-  return FirstNames<ShapeOverRanks>(kShapesOverRanks, [](ShapeOverRanks shape) { return NameOf(shape).id; });
+  return FirstNames<ShapeOverRanks>(kShapesOverRanks, [](ShapeOverRanks shape) { return IdOf(shape); });
 }
 
 std::vector<std::pair<ShapeOverTime, std::string>> NamesOf(Described<ShapeOverTime>) {
-  return FirstNames<ShapeOverTime>(kShapesOverTime, [](ShapeOverTime shape) { return NameOf(shape).id; });
+  return FirstNames<ShapeOverTime>(kShapesOverTime, [](ShapeOverTime shape) { return IdOf(shape); });
 }
 
 std::vector<std::pair<GridSource, std::string>> NamesOf(Described<GridSource>) {
@@ -282,17 +282,6 @@ Fields<LossRecord> FieldsOf(Described<LossRecord>) {
   const auto is_known = [](const T& losses) { return !losses.unknown_waits; };
   const auto shape = OptionalOf<LoadShape>(
       FormOfFields(ShapeFields([](const JsonPlace& at) { return TextOf(RemedyForAll(at.Within<LossRecord>())); })));
-  const auto by_factor = OptionalOf<FactorLosses>(
-      Via<FactorLosses, std::vector<PathFactorLoss>>([](const FactorLosses& losses) { return losses.paths; },
-                                                     [](std::vector<PathFactorLoss> paths) {
-                                                       FactorLosses losses;
-                                                       for (const PathFactorLoss& path : paths) {
-                                                         losses.load_balance += path.load_balance;
-                                                         losses.serialization += path.serialization;
-                                                       }
-                                                       losses.paths = std::move(paths);
-                                                       return losses;
-                                                     }));
   return Fields<T>{
       "losses/phase",
       {
@@ -362,7 +351,6 @@ Fields<LossRecord> FieldsOf(Described<LossRecord>) {
           Field("callPaths", &T::paths, "Those that cause most first; in results.json those that a report shows")
               .RequiredWhen(is_known),
           Property<&T::by_factor>(
-              by_factor,
               "Seconds of the length, not summed over ranks, that call paths take away by load balance and by "
               "serialization; negative where they make up for others")
               .When(is_known),

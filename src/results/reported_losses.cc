@@ -79,7 +79,7 @@ LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
   }
   ShortenRanks(reduced.shape);
   if (!losses.by_factor) return reduced;
-  std::vector<PathFactorLoss>& paths = reduced.by_factor->paths;
+  FactorLosses& paths = *reduced.by_factor;
   std::stable_sort(paths.begin(), paths.end(), [](const PathFactorLoss& a, const PathFactorLoss& b) {
     return a.load_balance + a.serialization > b.load_balance + b.serialization;
   });

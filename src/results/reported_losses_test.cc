@@ -16,7 +16,7 @@ LossRecord Record(const std::string& phase, int cores) {
   record.by_factor.emplace();
   for (int i = 1; i <= 12; ++i) {
     const double loss = i;
-    record.by_factor->paths.push_back({std::string(1, static_cast<char>('a' + i)), loss / 4, loss * 3 / 4});
+    record.by_factor->push_back({std::string(1, static_cast<char>('a' + i)), loss / 4, loss * 3 / 4});
   }
   return record;
 }
@@ -32,7 +32,7 @@ TEST(LossesForReport, AreThoseOfTheLargestRunOfAPhase) {
 
 // Few phases have ten rows each, the largest loss first.
 TEST(LossesForReport, KeepTheLargestOfBothFactors) {
-  const std::vector<PathFactorLoss> paths = LossesForReport({Record("a", 2)}).front().by_factor->paths;
+  const FactorLosses paths = LossesForReport({Record("a", 2)}).front().by_factor.value();
   ASSERT_EQ(paths.size(), 10u);
   EXPECT_EQ(paths.front().path, "m");
   EXPECT_DOUBLE_EQ(paths.front().load_balance + paths.front().serialization, 12);

@@ -205,7 +205,7 @@ void RemoveGrownRegion(const GrowthModel& model, LossRecord& losses) {
     path.innermost = WithoutRegion(path.innermost, model.region);
   }
   if (!losses.by_factor) return;
-  for (PathFactorLoss& path : losses.by_factor->paths) path.path = WithoutRegion(path.path, model.region);
+  for (PathFactorLoss& path : *losses.by_factor) path.path = WithoutRegion(path.path, model.region);
 }
 
 std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {

@@ -98,7 +98,7 @@ inline LossRecord MakeLosses(std::int64_t cores = 2) {
   losses.grid = ProcessGrid{{1, 2}, {false, false}, {}, false, GridSource::kMessages, 1};
   losses.paths = {work, receive};
   losses.causes = MakeCauses();
-  losses.by_factor = FactorLosses{{{"main / MPI_Recv", -0.04, 0.2}, {"main / work", 0.8, 0.04}}, 2, 0.76, 0.24};
+  losses.by_factor = FactorLosses{{"main / MPI_Recv", -0.04, 0.2}, {"main / work", 0.8, 0.04}};
   return losses;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "imbalance/waits/losses.h"
@@ -48,12 +49,7 @@ std::string_view IdOf(CausePlace place);   // "fromTime"
 std::string_view IdOf(CauseClass reason);  // "moreWork"
 
 // The share of the difference that a class explains; the shares of a cause add up to 1.
-struct CausePart {
-  CauseClass reason = CauseClass::kUnknown;
-  double share = 0;
-
-  friend bool operator==(const CausePart&, const CausePart&) = default;
-};
+using CausePart = std::pair<CauseClass, double>;
 
 // A wait, as other tools find it. Times are seconds since the begin of the trace.
 struct WaitInstance {
@@ -110,7 +106,7 @@ struct Cause {
   // cell the largest. Empty: ranks differ in when they begin alone.
   LossRaster beyond;
 
-  CauseClass reason() const { return parts.empty() ? CauseClass::kUnknown : parts.front().reason; }
+  CauseClass reason() const { return parts.empty() ? CauseClass::kUnknown : parts.front().first; }
   friend bool operator==(const Cause&, const Cause&) = default;
 };
 

@@ -118,8 +118,8 @@ Cause DescribeCause(const Trace& trace, const WaitStates& states, const LoadTabl
   const CallPaths& paths = states.activities.paths;
   Cause cause;
   cause.place = deviation.place;
-  cause.in_everything = candidate.in_everything;
-  if (candidate.is_start || !loads.is_of_all(candidate.load)) {
+  cause.in_everything = !candidate.is_start && loads.is_of_all(candidate.load);
+  if (!cause.in_everything) {
     const PathId path = candidate.is_start ? kBeforePhase : loads.path(candidate.load);
     cause.path = paths.Name(path);
     cause.innermost = paths.InnermostName(path);
@@ -252,11 +252,11 @@ double Growth(double now, double usual) { return now > 0 && usual > 0 ? std::log
 // Everything that made the time longer has its share; what made it shorter has none.
 std::vector<CausePart> Normalised(std::vector<CausePart> parts) {
   double whole = 0;
-  for (CausePart& part : parts) whole += part.share = std::max(0.0, part.share);
+  for (auto& [reason, share] : parts) whole += share = std::max(0.0, share);
   if (whole <= 0) return {{CauseClass::kUnknown, 1}};
-  for (CausePart& part : parts) part.share /= whole;
-  std::erase_if(parts, [](const CausePart& part) { return part.share < 0.005; });
-  std::ranges::stable_sort(parts, std::greater(), &CausePart::share);
+  for (auto& [reason, share] : parts) share /= whole;
+  std::erase_if(parts, [](const CausePart& part) { return part.second < 0.005; });
+  std::ranges::stable_sort(parts, std::greater(), &CausePart::second);
   return parts;
 }
 

@@ -276,8 +276,7 @@ std::vector<CauseCandidate> FindCandidates(const Trace& trace, const WaitStates&
     JoinInEverything(SharesIn(diagnosis, loads, all), all, found);
   for (std::size_t load = 0; load < found.size(); ++load) {
     for (LoadDeviation& deviation : found[load])
-      AddCandidate(states.length(), loads, candidates,
-                   {load, std::move(deviation), loads.is_of_all(load), false, 0, {}});
+      AddCandidate(states.length(), loads, candidates, {load, std::move(deviation)});
   }
   AddStart(states, diagnosis, loads, candidates);
   std::ranges::stable_sort(candidates, std::greater(), &CauseCandidate::most);
@@ -288,49 +287,36 @@ std::vector<CauseCandidate> FindCandidates(const Trace& trace, const WaitStates&
   return candidates;
 }
 
-// Returns how long the program takes as it is. Describes no causes if that is not as long as was measured.
+// Returns how long the program takes as it is, and describes what each candidate gains alone. None is left if that is
+// not as long as was measured.
 Tick ReplayAlone(const Trace& trace, const WaitStates& states, const LoadTables& loads,
-                 const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes, MeasuredProgram& program) {
+                 std::vector<CauseCandidate>& candidates, MeasuredProgram& program) {
   std::vector<Fix> fixes = {nullptr};
   for (const CauseCandidate& candidate : candidates) fixes.push_back(MakeFix({&candidate.savings}));
   const std::vector<Tick> durations = Replay(program, fixes);
   const Tick whole = durations.front();
-  if (std::fabs(static_cast<double>(whole) - states.length()) > kMeasuredPrecision * states.length()) return whole;
+  if (std::fabs(static_cast<double>(whole) - states.length()) > kMeasuredPrecision * states.length())
+    candidates.clear();
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    causes.push_back(DescribeCause(trace, states, loads, candidates[i]));
-    causes.back().gain = causes.back().gain_last = static_cast<double>(whole - durations[i + 1]);
+    candidates[i].cause = DescribeCause(trace, states, loads, candidates[i]);
+    candidates[i].cause.gain = candidates[i].cause.gain_last = static_cast<double>(whole - durations[i + 1]);
   }
   return whole;
 }
 
-Fix AllBut(const std::vector<CauseCandidate>& candidates, std::size_t left_out) {
-  std::vector<const std::vector<Saving>*> lists;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i != left_out) lists.push_back(&candidates[i].savings);
-  }
-  return MakeFix(std::move(lists));
-}
-
-void ReplayWithoutOthers(const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes,
-                         MeasuredProgram& program) {
+void ReplayWithoutOthers(std::vector<CauseCandidate>& candidates, MeasuredProgram& program) {
   if (candidates.size() < 2) return;
   std::vector<Fix> fixes;
-  for (std::size_t i = 0; i <= candidates.size(); ++i) fixes.push_back(AllBut(candidates, i));
-  const std::vector<Tick> durations = Replay(program, fixes);
-  for (std::size_t i = 0; i < causes.size(); ++i)
-    causes[i].gain_last = static_cast<double>(durations[i] - durations.back());
-}
-
-void KeepCauses(const std::vector<std::size_t>& order, std::vector<CauseCandidate>& candidates,
-                std::vector<Cause>& causes) {
-  std::vector<Cause> kept_causes;
-  std::vector<CauseCandidate> kept_candidates;
-  for (const std::size_t i : order) {
-    kept_causes.push_back(std::move(causes[i]));
-    kept_candidates.push_back(std::move(candidates[i]));
+  for (std::size_t left_out = 0; left_out <= candidates.size(); ++left_out) {
+    std::vector<const std::vector<Saving>*> lists;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (i != left_out) lists.push_back(&candidates[i].savings);
+    }
+    fixes.push_back(MakeFix(std::move(lists)));
   }
-  causes = std::move(kept_causes);
-  candidates = std::move(kept_candidates);
+  const std::vector<Tick> durations = Replay(program, fixes);
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    candidates[i].cause.gain_last = static_cast<double>(durations[i] - durations.back());
 }
 
 // A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
@@ -342,27 +328,25 @@ void ChooseHardware(Cause& cause) {
   cause.line.reset();
 }
 
+// Those that gain enough, alone or last, the largest gain first.
 void SelectCauses(const Trace& trace, const WaitStates& states, const CauseOptions& options, const LoadTables& loads,
-                  std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    if (std::max(causes[i].gain, causes[i].gain_last) >= kLeastGain * states.length()) order.push_back(i);
-  }
-  std::ranges::stable_sort(order, std::greater(),
-                           [&](std::size_t i) { return std::pair(causes[i].gain, causes[i].gain_last); });
-  KeepCauses(order, candidates, causes);
+                  std::vector<CauseCandidate>& candidates) {
+  const auto gains = [](const CauseCandidate& one) { return std::pair(one.cause.gain, one.cause.gain_last); };
+  std::erase_if(candidates, [&](const CauseCandidate& one) {
+    return !(std::max(one.cause.gain, one.cause.gain_last) >= kLeastGain * states.length());
+  });
+  std::ranges::stable_sort(candidates, std::greater(), gains);
   const CauseCounters counters = ChooseCauseCounters(trace, options.counters);
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    if (candidates[i].is_start) continue;
-    causes[i].parts = FindCauseParts(trace, states, loads, counters, candidates[i]);
-    ChooseHardware(causes[i]);
+  for (CauseCandidate& candidate : candidates) {
+    if (candidate.is_start) continue;
+    candidate.cause.parts = FindCauseParts(trace, states, loads, counters, candidate);
+    ChooseHardware(candidate.cause);
   }
 }
 
 // Finds the cause that gains most once another one is gone.
-void ReplayPairs(double length, const std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes, Tick whole,
-                 MeasuredProgram& program) {
-  const std::size_t count = std::min(kMostPairs, causes.size());
+void ReplayPairs(double length, std::vector<CauseCandidate>& candidates, Tick whole, MeasuredProgram& program) {
+  const std::size_t count = std::min(kMostPairs, candidates.size());
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::vector<Fix> fixes;
   for (std::size_t i = 0; i < count; ++i) {
@@ -373,43 +357,42 @@ void ReplayPairs(double length, const std::vector<CauseCandidate>& candidates, s
   }
   const std::vector<Tick> durations = Replay(program, fixes);
   for (std::size_t p = 0; p < pairs.size(); ++p) {
-    const auto both = static_cast<double>(whole - durations[p]);
-    const auto update = [&](std::size_t first, std::size_t then) {
-      const double gain = both - causes[first].gain;
-      if (gain < kLeastGain * length || gain <= causes[first].next_gain) return;
-      causes[first].next = then;
-      causes[first].next_gain = gain;
-    };
-    update(pairs[p].first, pairs[p].second);
-    update(pairs[p].second, pairs[p].first);
+    const auto [i, j] = pairs[p];
+    for (const auto& [first, then] : {std::pair(i, j), std::pair(j, i)}) {
+      Cause& cause = candidates[first].cause;
+      const double gain = static_cast<double>(whole - durations[p]) - cause.gain;
+      if (gain < kLeastGain * length || gain <= cause.next_gain) continue;
+      cause.next = then;
+      cause.next_gain = gain;
+    }
   }
 }
 
 // Leaves the causes that gain alone, or with others that stay.
-void DropUseless(double length, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes) {
-  std::vector<std::size_t> place(causes.size(), causes.size()), order;
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    if (causes[i].gain < kLeastGain * length && causes[i].together.empty()) continue;
-    place[i] = order.size();
-    order.push_back(i);
-  }
-  KeepCauses(order, candidates, causes);
-  for (Cause& cause : causes) {
-    if (cause.next && place[*cause.next] == place.size()) cause.next.reset();
-    if (cause.next) cause.next = place[*cause.next];
-    for (std::size_t& other : cause.together) other = place[other];
+void DropUseless(double length, std::vector<CauseCandidate>& candidates) {
+  const auto is_useless = [&](const CauseCandidate& one) {
+    return one.cause.gain < kLeastGain * length && one.cause.together.empty();
+  };
+  std::vector<std::optional<std::size_t>> place;
+  std::size_t kept = 0;
+  for (const CauseCandidate& one : candidates) place.push_back(is_useless(one) ? std::nullopt : std::optional(kept++));
+  std::erase_if(candidates, is_useless);
+  for (CauseCandidate& one : candidates) {
+    if (one.cause.next) one.cause.next = place[*one.cause.next];
+    for (std::size_t& other : one.cause.together) other = place[other].value();
   }
 }
 
 // A repair that gains nothing alone, of the first such, is named with the one with which it gains most, else with all
 // others of its kind, and not at all where that gains nothing either.
-void JoinCoupled(double length, std::vector<CauseCandidate>& candidates, std::vector<Cause>& causes, Tick whole,
-                 MeasuredProgram& program) {
+void JoinCoupled(double length, std::vector<CauseCandidate>& candidates, Tick whole, MeasuredProgram& program) {
+  const auto cause = [&](std::size_t i) -> Cause& { return candidates[i].cause; };
+  const auto gains = [&](std::size_t i) { return cause(i).gain >= kLeastGain * length; };
   std::vector<std::size_t> hidden;
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    if (causes[i].gain < kLeastGain * length) hidden.push_back(i);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!gains(i)) hidden.push_back(i);
   }
-  std::ranges::stable_sort(hidden, std::greater(), [&](std::size_t i) { return causes[i].gain_last; });
+  std::ranges::stable_sort(hidden, std::greater(), [&](std::size_t i) { return cause(i).gain_last; });
   if (hidden.size() > kMostPairs) hidden.resize(kMostPairs);
   if (hidden.empty()) return;
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -417,9 +400,8 @@ void JoinCoupled(double length, std::vector<CauseCandidate>& candidates, std::ve
   std::vector<const std::vector<Saving>*> all;
   for (const std::size_t i : hidden) {
     all.push_back(&candidates[i].savings);
-    for (std::size_t j = 0; j < causes.size(); ++j) {
-      const bool gains = causes[j].gain >= kLeastGain * length;
-      const bool is_named = gains ? j < kMostPairs : std::ranges::find(hidden, j) != hidden.end();
+    for (std::size_t j = 0; j < candidates.size(); ++j) {
+      const bool is_named = gains(j) ? j < kMostPairs : std::ranges::find(hidden, j) != hidden.end();
       if (j == i || !is_named) continue;
       pairs.emplace_back(i, j);
       fixes.push_back(MakeFix({&candidates[i].savings, &candidates[j].savings}));
@@ -428,29 +410,28 @@ void JoinCoupled(double length, std::vector<CauseCandidate>& candidates, std::ve
   fixes.push_back(MakeFix(std::move(all)));
   const std::vector<Tick> durations = Replay(program, fixes);
   for (std::size_t p = 0; p < pairs.size(); ++p) {
-    Cause& cause = causes[pairs[p].first];
+    const auto [i, j] = pairs[p];
     const auto joint = static_cast<double>(whole - durations[p]);
-    if (joint - std::max(0.0, causes[pairs[p].second].gain) < kLeastGain * length || joint <= cause.joint_gain)
-      continue;
-    cause.joint_gain = joint;
-    cause.together = {pairs[p].second};
-    cause.next.reset();  // it comes with it
+    if (joint - std::max(0.0, cause(j).gain) < kLeastGain * length || joint <= cause(i).joint_gain) continue;
+    cause(i).joint_gain = joint;
+    cause(i).together = {j};
+    cause(i).next.reset();  // it comes with it
   }
   const auto joint = static_cast<double>(whole - durations.back());
   for (const std::size_t i : hidden) {
-    if (!causes[i].together.empty() || joint < kLeastGain * length) continue;
-    causes[i].joint_gain = joint;
-    std::ranges::copy_if(hidden, std::back_inserter(causes[i].together), [i](std::size_t j) { return j != i; });
+    if (!cause(i).together.empty() || joint < kLeastGain * length) continue;
+    cause(i).joint_gain = joint;
+    std::ranges::copy_if(hidden, std::back_inserter(cause(i).together), [i](std::size_t j) { return j != i; });
   }
   // The other one is then named with it, too.
   for (const std::size_t i : hidden) {
-    for (const std::size_t j : causes[i].together) {
-      if (causes[j].gain >= kLeastGain * length || !causes[j].together.empty()) continue;
-      causes[j].together = {i};
-      causes[j].joint_gain = causes[i].joint_gain;
+    for (const std::size_t j : cause(i).together) {
+      if (gains(j) || !cause(j).together.empty()) continue;
+      cause(j).together = {i};
+      cause(j).joint_gain = cause(i).joint_gain;
     }
   }
-  DropUseless(length, candidates, causes);
+  DropUseless(length, candidates);
 }
 
 }  // namespace
@@ -463,21 +444,18 @@ std::vector<Cause> FindCauses(const Trace& trace, const Matching& matching, cons
   std::vector<CauseCandidate> candidates = FindCandidates(trace, states, diagnosis, options, loads);
   if (candidates.empty()) return {};
   MeasuredProgram program = MakeMeasuredProgram(trace, matching, states);
+  const Tick whole = ReplayAlone(trace, states, loads, candidates, program);
+  if (candidates.empty()) return {};
+  ReplayWithoutOthers(candidates, program);
+  SelectCauses(trace, states, options, loads, candidates);
+  ReplayPairs(length, candidates, whole, program);
+  JoinCoupled(length, candidates, whole, program);
   std::vector<Cause> causes;
-  const Tick whole = ReplayAlone(trace, states, loads, candidates, causes, program);
-  if (causes.empty()) return {};
-  ReplayWithoutOthers(candidates, causes, program);
-  SelectCauses(trace, states, options, loads, candidates, causes);
-  ReplayPairs(length, candidates, causes, whole, program);
-  JoinCoupled(length, candidates, causes, whole, program);
-  const double second = 1 / trace.ticks_per_second;
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    Cause& cause = causes[i];
-    cause.worst = FindWorstWait(trace, states, loads, candidates[i]);
-    cause.gain *= second;
-    cause.gain_last *= second;
-    cause.next_gain *= second;
-    cause.joint_gain *= second;
+  for (CauseCandidate& candidate : candidates) {
+    Cause& cause = causes.emplace_back(std::move(candidate.cause));
+    cause.worst = FindWorstWait(trace, states, loads, candidate);
+    for (double Cause::*gain : {&Cause::gain, &Cause::gain_last, &Cause::next_gain, &Cause::joint_gain})
+      cause.*gain *= 1 / trace.ticks_per_second;
   }
   return causes;
 }

@@ -107,8 +107,7 @@ bool HaveEquallyMany(const std::vector<std::uint64_t>& visits) {
 std::vector<double> LoadMatrix::Sums() const {
   std::vector<double> sums;
   for (std::size_t row = 0; row < ranks.size(); ++row) {
-    const auto first = seconds.begin() + static_cast<std::ptrdiff_t>(row * iterations);
-    sums.push_back(std::accumulate(first, first + static_cast<std::ptrdiff_t>(iterations), 0.0));
+    sums.push_back(std::accumulate(Row(row).begin(), Row(row).end(), 0.0));
   }
   return sums;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "imbalance/waits/activities.h"
@@ -20,6 +21,9 @@ struct LoadMatrix {
   std::vector<double> seconds;     // row by row
 
   double At(std::size_t row, std::size_t iteration) const { return seconds[row * iterations + iteration]; }
+  std::span<const double> Row(std::size_t row) const {
+    return std::span(seconds).subspan(row * iterations, iterations);
+  }
   std::vector<double> Sums() const;  // one a row, over all iterations
 };
 

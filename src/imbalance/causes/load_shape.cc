@@ -1,7 +1,6 @@
 #include "imbalance/causes/load_shape.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -12,20 +11,6 @@
 
 namespace farscale {
 namespace {
-
-constexpr std::array<ShapeName, kShapesOverRanks> kOverRanks = {{{"unknown", "unknown"},
-                                                                 {"balanced", "balanced"},
-                                                                 {"gaussian", "gaussian"},
-                                                                 {"overloadedFew", "overloaded few"},
-                                                                 {"underloadedFew", "underloaded few"},
-                                                                 {"twoGroups", "two groups"},
-                                                                 {"irregular", "irregular"}}};
-
-constexpr std::array<ShapeName, kShapesOverTime> kOverTime = {{{"unknown", "unknown"},
-                                                               {"balanced", "balanced"},
-                                                               {"static", "static"},
-                                                               {"drifting", "drifting"},
-                                                               {"alternating", "alternating"}}};
 
 // All thresholds are chosen; load_shape_test.cc checks how rarely chance exceeds them.
 // The slowest rank takes less than this longer than the average: nothing to gain.
@@ -338,8 +323,16 @@ void DescribeOverTime(const LoadMatrix& all, LoadShape& shape) {
 
 }  // namespace
 
-const ShapeName& NameOf(ShapeOverRanks shape) { return kOverRanks[static_cast<std::size_t>(shape)]; }
-const ShapeName& NameOf(ShapeOverTime shape) { return kOverTime[static_cast<std::size_t>(shape)]; }
+std::string_view IdOf(ShapeOverRanks shape) {
+  constexpr std::string_view kIds[kShapesOverRanks] = {"unknown",        "balanced",  "gaussian", "overloadedFew",
+                                                       "underloadedFew", "twoGroups", "irregular"};
+  return kIds[static_cast<std::size_t>(shape)];
+}
+
+std::string_view IdOf(ShapeOverTime shape) {
+  constexpr std::string_view kIds[kShapesOverTime] = {"unknown", "balanced", "static", "drifting", "alternating"};
+  return kIds[static_cast<std::size_t>(shape)];
+}
 
 LoadShape FindShape(const LoadMatrix& load) {
   LoadShape shape;
@@ -347,9 +340,7 @@ LoadShape FindShape(const LoadMatrix& load) {
   const double total = std::accumulate(sums.begin(), sums.end(), 0.0);
   if (total <= 0) return shape;
   const double average = total / static_cast<double>(sums.size());
-  shape.heavy = FindHeavyIterations(load.ranks.size(), [&](std::size_t row) {
-    return std::span(load.seconds).subspan(row * load.iterations, load.iterations);
-  });
+  shape.heavy = FindHeavyIterations(load.ranks.size(), [&](std::size_t row) { return load.Row(row); });
   std::vector<double> largest(load.iterations);
   for (std::size_t row = 0; row < sums.size(); ++row) {
     for (std::size_t i = 0; i < load.iterations; ++i) largest[i] = std::max(largest[i], load.At(row, i));

@@ -33,13 +33,8 @@ enum class ShapeOverTime : std::uint8_t {
 };
 inline constexpr std::size_t kShapesOverTime = 5;
 
-// One entry a value, in their order.
-struct ShapeName {
-  std::string_view id;    // "overloadedFew"
-  std::string_view name;  // "overloaded few"
-};
-const ShapeName& NameOf(ShapeOverRanks shape);
-const ShapeName& NameOf(ShapeOverTime shape);
+std::string_view IdOf(ShapeOverRanks shape);  // "overloadedFew"
+std::string_view IdOf(ShapeOverTime shape);   // "drifting"
 
 // All measures are shares: 0.1 is 10 %.
 struct LoadShape {

@@ -1,4 +1,3 @@
-#include "imbalance/causes/measured_program.h"
 
 #include <algorithm>
 #include <cmath>

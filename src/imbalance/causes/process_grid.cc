@@ -228,12 +228,8 @@ std::vector<std::size_t> LineOf(const Communicator& communicator, const std::vec
 }  // namespace
 
 std::string_view ToString(GridSource source) {
-  switch (source) {
-    case GridSource::kTopology: return "topology";
-    case GridSource::kMessages: return "messages";
-    case GridSource::kCommunicators: break;
-  }
-  return "communicators";
+  constexpr std::string_view kIds[] = {"topology", "messages", "communicators"};
+  return kIds[static_cast<std::size_t>(source)];
 }
 
 std::size_t ProcessGrid::size() const {

@@ -1,4 +1,4 @@
-#include "imbalance/delays/critical_path.h"
+#include "imbalance/diagnosis.h"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +29,13 @@ std::vector<PathSegment> FindCriticalPath(const WaitStates& states) {
   }
   std::ranges::reverse(segments);
   return segments;
+}
+
+std::vector<Tick> BeginsOfStretches(std::vector<Tick> samples, std::size_t step) {
+  std::ranges::sort(samples);
+  std::vector<Tick> begins = {std::numeric_limits<Tick>::min()};
+  for (std::size_t i = step; i < samples.size(); i += step) begins.push_back(samples[i]);
+  return begins;
 }
 
 std::map<std::pair<std::uint32_t, PathId>, Tick> CriticalTicks(const Activities& activities,
@@ -85,19 +92,6 @@ constexpr std::size_t kSample = 64;           // calls of a rank; chosen
 
 using Stretches = std::vector<Tick>;  // their begins, falling; a stretch ends where the one before begins
 using MomentsByStretch = std::array<std::vector<Moment>, kStretches>;
-
-// Begins of all stretches, rising; the first has none.
-std::vector<Tick> BeginsOfStretches(const Activities& activities) {
-  std::vector<Tick> samples;
-  for (const RankActivities& rank : activities.ranks) {
-    for (std::size_t call = kSample / 2; call < rank.calls; call += kSample) samples.push_back(rank.enter(call));
-  }
-  std::ranges::sort(samples);
-  std::vector<Tick> begins = {std::numeric_limits<Tick>::min()};
-  constexpr std::size_t kStep = kStretchCalls / kSample;
-  for (std::size_t i = kStep; i < samples.size(); i += kStep) begins.push_back(samples[i]);
-  return begins;
-}
 
 // The calls of one rank, gone back over some stretches of time after the other. Only the slack of the calls in these is
 // kept.
@@ -257,7 +251,12 @@ class SlackSearch {
   }
 
   Slack Find() {
-    for (std::vector<Tick> begins = BeginsOfStretches(states_.activities); !begins.empty();) {
+    std::vector<Tick> samples;
+    for (const RankActivities& rank : states_.activities.ranks) {
+      for (std::size_t call = kSample / 2; call < rank.calls; call += kSample) samples.push_back(rank.enter(call));
+    }
+    std::vector<Tick> begins = BeginsOfStretches(std::move(samples), kStretchCalls / kSample);
+    while (!begins.empty()) {
       Stretches stretches;
       for (; !begins.empty() && stretches.size() < kStretches; begins.pop_back()) stretches.push_back(begins.back());
       Walk(stretches);
@@ -329,7 +328,7 @@ class SlackSearch {
   // Operations in which only some depend on others keep the earliest tick of those who do.
   void PutOffCollective(const Moment& moment, Tick latest) {
     const CollectivePattern pattern = states_.collectives.pattern(moment.target);
-    const bool depends = states_.collectives.FindDependency(moment.target, moment.rank).has_value();
+    const bool depends = states_.collectives.FindNeeded(moment.target, moment.rank) != nullptr;
     if (pattern == CollectivePattern::kNone || (pattern != CollectivePattern::kAllToAll && !depends)) return;
     needed_[moment.target] = std::min(needed_[moment.target], latest);
   }

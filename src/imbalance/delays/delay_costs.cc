@@ -149,15 +149,18 @@ class DelayAccounts {
     const std::vector<IntervalSums> sums = FindIntervalSums(states_);
     std::vector<std::uint32_t> left;  // waits, by rank
     for (const RankWaits& rank : states_.ranks) left.push_back(static_cast<std::uint32_t>(rank.waits.size()));
-    std::vector<RankIntervals> intervals;
-    for (const Tick begin : BeginsOfStretches()) {
-      const auto [ranges, places] = TakeStretch(begin, left);
-      intervals.resize(std::max(intervals.size(), ranges.size()));
-      FindIntervals(states_, rules_, sums, ranges, intervals);
+    std::vector<Tick> ends;
+    for (std::uint32_t rank = 0; rank < left.size(); ++rank) {
+      for (std::size_t i = kWaitSample / 2; i < left[rank]; i += kWaitSample) ends.push_back(WaitEnd(rank, i));
+    }
+    // From the last stretch to the first.
+    std::vector<Tick> begins = BeginsOfStretches(std::move(ends), kWaitStretch / kWaitSample);
+    for (; !begins.empty(); begins.pop_back()) {
+      auto [ranges, places] = TakeStretch(begins.back(), left);
+      FindIntervals(states_, rules_, sums, ranges);
       for (const auto& [end, number, index] : places) {
-        const WaitRange& range = ranges[number];
-        const RankIntervals& found = intervals[number];
-        Settle(range.rank, index, found.intervals[index - range.first], found.delays);
+        const RankIntervals& range = ranges[number];
+        Settle(range.rank, index, range.intervals[index - range.first], range.delays);
       }
     }
     for (RankCosts& rank : costs_.ranks) std::ranges::sort(rank.paths, {}, &PathCosts::path);
@@ -171,27 +174,12 @@ class DelayAccounts {
     return states_.activities.ranks[rank].enter(wait.call) + wait.length;
   }
 
-  // From the last stretch to the first.
-  std::vector<Tick> BeginsOfStretches() const {
-    std::vector<Tick> ends, begins;
-    for (std::uint32_t rank = 0; rank < states_.ranks.size(); ++rank) {
-      for (std::size_t i = kWaitSample / 2; i < states_.ranks[rank].waits.size(); i += kWaitSample)
-        ends.push_back(WaitEnd(rank, i));
-    }
-    std::ranges::sort(ends);
-    constexpr std::size_t kStep = kWaitStretch / kWaitSample;
-    for (std::size_t i = ends.empty() ? 0 : (ends.size() - 1) / kStep * kStep; i > 0; i -= kStep)
-      begins.push_back(ends[i]);
-    begins.push_back(std::numeric_limits<Tick>::min());
-    return begins;
-  }
-
   // The waits left that end from `begin` on, as ranges of ranks and one by one, the one that ends last first: its end,
   // its range in the stretch, and its index among the waits of the rank.
   using WaitPlace = std::tuple<Tick, std::uint32_t, std::uint32_t>;
-  std::pair<std::vector<WaitRange>, std::vector<WaitPlace>> TakeStretch(Tick begin,
-                                                                        std::vector<std::uint32_t>& left) const {
-    std::vector<WaitRange> ranges;
+  std::pair<std::vector<RankIntervals>, std::vector<WaitPlace>> TakeStretch(Tick begin,
+                                                                            std::vector<std::uint32_t>& left) const {
+    std::vector<RankIntervals> ranges;
     std::vector<WaitPlace> places;
     for (std::uint32_t rank = 0; rank < left.size(); ++rank) {
       const std::uint32_t end = left[rank];

@@ -50,6 +50,9 @@ struct DelayCosts {
 DelayCosts FindDelayCosts(const WaitStates& states, std::size_t iterations = 1, DelayRules rules = DelayRules::kBounded,
                           bool charge_end = false);
 
+// Begins of stretches of time with so many of the samples each, rising; the first stretch has none.
+std::vector<Tick> BeginsOfStretches(std::vector<Tick> samples, std::size_t step);
+
 // Why one rank came later than another that waited for it: what either did since the two last ran together, up to the
 // wait state [Boehme13, section 4.3; docs/formulas.md, delay costs].
 
@@ -62,16 +65,11 @@ struct DelayInterval {
   std::optional<PathId> exit_path{};  // path of the delayer's call at the synchronization point
 };
 
-// Some wait states of one rank, in their order.
+// Wait states [first, end) of a rank, and their intervals in this order.
 struct RankIntervals {
-  std::vector<DelayInterval> intervals;
-  std::vector<std::pair<PathId, Tick>> delays;  // call paths, and how much longer the delayer was in each
-};
-
-// Wait states [first, end) of a rank.
-struct WaitRange {
-  std::uint32_t rank = 0;
-  std::uint32_t first = 0, end = 0;
+  std::uint32_t rank = 0, first = 0, end = 0;
+  std::vector<DelayInterval> intervals = {};
+  std::vector<std::pair<PathId, Tick>> delays = {};  // call paths, and how much longer the delayer was in each
 };
 
 // Sums over the activities and waits of one rank, from which the times in any interval follow in constant time.
@@ -87,9 +85,8 @@ struct IntervalSums {
 };
 std::vector<IntervalSums> FindIntervalSums(const WaitStates& states);
 
-// Finds the intervals of wait states, one result a range, which replaces what is there. Intervals take more room than
-// the wait states, so only those in use are kept.
+// Finds the intervals of the wait states. They take more room than these, so only those in use are kept.
 void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector<IntervalSums>& sums,
-                   std::span<const WaitRange> ranges, std::span<RankIntervals> results);
+                   std::span<RankIntervals> ranges);
 
 }  // namespace farscale

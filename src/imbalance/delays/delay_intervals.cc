@@ -195,12 +195,10 @@ std::vector<IntervalSums> FindIntervalSums(const WaitStates& states) {
 }
 
 void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector<IntervalSums>& sums,
-                   std::span<const WaitRange> ranges, std::span<RankIntervals> results) {
+                   std::span<RankIntervals> ranges) {
   const Activities& activities = states.activities;
   // Compares both sides of wait states since the two ranks last ran together. `own`, `other`: room for their times.
-  const auto find = [&](const WaitRange& range, PathTimes& own, PathTimes& other, RankIntervals& result) {
-    result.intervals.clear();
-    result.delays.clear();
+  const auto find = [&](RankIntervals& range, PathTimes& own, PathTimes& other) {
     const auto add = [&](std::uint32_t rank, std::uint32_t from, std::uint32_t to, PathTimes& times) {
       times.Clear();
       AddBetween(activities.ranks[rank], states.ranks[rank].waits, rules, sums[rank], from, to, times);
@@ -210,8 +208,8 @@ void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector
       const SyncMark from = PointBefore(states, range.rank, wait);
       add(range.rank, from.call, wait.call, own);
       add(wait.delayer, from.peer_call, wait.delayer_call, other);
-      result.intervals.push_back(
-          Compare(states, sums[wait.delayer].waits, own, other, wait, from.peer_call, result.delays));
+      range.intervals.push_back(
+          Compare(states, sums[wait.delayer].waits, own, other, wait, from.peer_call, range.delays));
     }
   };
   constexpr std::size_t kTasks = 32;  // chosen: room for times is made once a task
@@ -220,7 +218,7 @@ void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector
     const std::size_t first = task * each, end = std::min(ranges.size(), first + each);
     if (first >= end) return;
     PathTimes own(activities.paths.size()), other(activities.paths.size());
-    for (std::size_t i = first; i < end; ++i) find(ranges[i], own, other, results[i]);
+    for (std::size_t i = first; i < end; ++i) find(ranges[i], own, other);
   });
 }
 

@@ -189,12 +189,11 @@ std::uint32_t CollectiveWaits::Latest(std::uint32_t operation, std::uint32_t exc
   return latest;
 }
 
-std::optional<Dependency> CollectiveWaits::FindDependency(std::uint32_t operation, std::uint32_t rank) const {
+const Participant* CollectiveWaits::FindNeeded(std::uint32_t operation, std::uint32_t rank) const {
   const Participant* self = Find(operation, rank);
-  if (self == nullptr || self->depends_on == kNoParticipant) return std::nullopt;
+  if (self == nullptr || self->depends_on == kNoParticipant) return nullptr;
   const Participant& other = participants_[self->depends_on];
-  if (other.rank == rank) return std::nullopt;
-  return Dependency{other.rank, other.call, other.enter, types_[operation].kind};
+  return other.rank == rank ? nullptr : &other;
 }
 
 const Participant* CollectiveWaits::Find(std::uint32_t operation, std::uint32_t rank) const {

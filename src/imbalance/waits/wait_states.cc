@@ -78,8 +78,13 @@ class RankSearch {
  private:
   const RegionWaiting& WaitingIn(std::uint32_t call) const { return regions_[records_.Region(call)]; }
   Tick Enter(std::uint32_t call) const { return records_.activities.enter(call); }
-  bool IsLate(const Dependency& dependency, std::uint32_t call) const {
-    return Enter(call) < dependency.enter && dependency.enter < records_.activities.leave(call);
+  // The wait in a call that needs another rank to enter a call of its own at that time.
+  WaitState WaitIn(std::uint32_t call, WaitKind kind, std::uint32_t rank, std::uint32_t rank_call, Tick enter) const {
+    return {call, rank, rank_call, kind, enter - Enter(call)};
+  }
+  Tick NeededAt(const WaitState& wait) const { return Enter(wait.call) + wait.length; }
+  bool IsLate(const WaitState& wait) const {
+    return wait.length > 0 && NeededAt(wait) < records_.activities.leave(wait.call);
   }
 
   void BeginCall(std::uint32_t call) {
@@ -117,24 +122,25 @@ class RankSearch {
     if (WaitingIn(call_).of_message == WaitKind::kLatePost) epoch_begin_ = call_ + 1;
     if (dependencies_.empty() || (how_ == Waiting::kForFirst && is_released_)) return;
     // Among equals the lowest rank, then the kind that comes first.
-    std::ranges::sort(dependencies_, {}, [](const Dependency& d) { return std::tuple(d.rank, d.kind, d.call); });
-    AddWait(call_, how_ == Waiting::kForFirst ? *std::ranges::min_element(dependencies_, {}, &Dependency::enter)
-                                              : *std::ranges::max_element(dependencies_, {}, &Dependency::enter));
+    std::ranges::sort(dependencies_, {},
+                      [](const WaitState& d) { return std::tuple(d.delayer, d.kind, d.delayer_call); });
+    waits.waits.push_back(how_ == Waiting::kForFirst ? std::ranges::min(dependencies_, {}, &WaitState::length)
+                                                     : std::ranges::max(dependencies_, {}, &WaitState::length));
   }
 
   // Something that the call completes was there when it began.
   void Release() { is_released_ = true; }
 
-  void Need(const Dependency& needed) {
-    if (needed.rank == records_.rank) return Release();
+  void Need(const WaitState& needed) {
+    if (needed.delayer == records_.rank) return Release();
     if (how_ == Waiting::kNever) return;
     if (needed.kind != WaitKind::kLateReceiver) {  // an eager send needs no receiver
       ++needs;
-      violations += needed.enter > records_.activities.leave(call_);
+      violations += NeededAt(needed) > records_.activities.leave(call_);
     }
-    if (!IsLate(needed, call_)) return Release();
+    if (!IsLate(needed)) return Release();
     dependencies_.push_back(needed);
-    marks.push_back({needed.rank, call_, needed.call});
+    Mark(needed);
   }
 
   // Sends posted before the phase are not in `sends_`; their completions release whoever waits for the first.
@@ -149,7 +155,7 @@ class RankSearch {
     if (WaitingIn(post).sends_locally) return Release();
     const auto peer = static_cast<std::uint32_t>(records_.timeline.endpoints()[endpoint].peer);
     const MessageEnd& received = ends_.received[part.number];
-    Need({peer, received.call, received.enter, WaitKind::kLateReceiver});
+    Need(WaitIn(call_, WaitKind::kLateReceiver, peer, received.call, received.enter));
   }
 
   void NeedSend(const RecordPart& part, std::uint32_t endpoint) {
@@ -157,55 +163,53 @@ class RankSearch {
     const MessageEnd& sent = ends_.sent[part.number];
     const auto peer = static_cast<std::uint32_t>(records_.timeline.endpoints()[endpoint].peer);
     const WaitKind kind = WaitingIn(call_).of_message;
-    const Dependency message{peer, sent.call, sent.enter, kind};
+    const WaitState message = WaitIn(call_, kind, peer, sent.call, sent.enter);
     if (kind == WaitKind::kLateSender) {
       received_.push_back(message);
-      received_.back().call = call_;
       EndProbes(part.ordinal, message);
     }
     if (kind == WaitKind::kLatePost && NeedBefore(message)) return;
     Need(message);
   }
 
-  void EndProbes(std::size_t receive, const Dependency& message) {
+  void EndProbes(std::size_t receive, const WaitState& message) {
     const auto probes = probes_of_.find(receive);
     if (probes == probes_of_.end()) return;
     for (const std::uint32_t probe : probes->second) {
-      if (message.rank != records_.rank && IsLate(message, probe)) AddMarkedWait(probe, message);
+      const WaitState wait = WaitIn(probe, message.kind, message.delayer, message.delayer_call, NeededAt(message));
+      if (message.delayer != records_.rank && IsLate(wait)) AddMarkedWait(wait);
     }
     probes_of_.erase(probes);
   }
 
   // MPI may wait for a post in the start of the epoch already, or in an operation.
-  bool NeedBefore(const Dependency& post) {
-    if (post.rank == records_.rank || post.enter >= Enter(call_)) return false;
-    const auto call = CallAt(records_.activities, epoch_begin_, call_, post.enter);
+  bool NeedBefore(const WaitState& post) {
+    if (post.delayer == records_.rank || post.length >= 0) return false;
+    const auto call = CallAt(records_.activities, epoch_begin_, call_, NeededAt(post));
     if (!call || !WaitingIn(*call).begins_access) return false;
-    AddMarkedWait(*call, post);
+    AddMarkedWait(WaitIn(*call, post.kind, post.delayer, post.delayer_call, NeededAt(post)));
     return true;
   }
 
   void NeedCollective(std::uint32_t operation) {
     if (operation == kNoCollective) return Release();
-    std::optional<Dependency> needed = collectives_.FindDependency(operation, records_.rank);
-    if (!needed) return Release();
-    if (needed->kind == WaitKind::kWaitAtBarrier) needed->kind = WaitingIn(call_).of_barrier;
-    Need(*needed);
+    const Participant* needed = collectives_.FindNeeded(operation, records_.rank);
+    if (needed == nullptr) return Release();
+    const WaitKind kind = collectives_.kind(operation);
+    Need(WaitIn(call_, kind == WaitKind::kWaitAtBarrier ? WaitingIn(call_).of_barrier : kind, needed->rank,
+                needed->call, needed->enter));
     if (collectives_.pattern(operation) != CollectivePattern::kToRoot || how_ == Waiting::kNever) return;
     // The root of an N-to-1 operation runs apart from every rank that came after it.
     for (const Participant& other : collectives_.participants(operation)) {
-      if (other.rank != records_.rank && other.sends &&
-          IsLate({other.rank, other.call, other.enter, WaitKind::kEarlyReduce}, call_))
-        marks.push_back({other.rank, call_, other.call});
+      const WaitState wait = WaitIn(call_, WaitKind::kEarlyReduce, other.rank, other.call, other.enter);
+      if (other.rank != records_.rank && other.sends && IsLate(wait)) Mark(wait);
     }
   }
 
-  void AddWait(std::uint32_t call, const Dependency& by) {
-    waits.waits.push_back({call, by.rank, by.call, by.kind, by.enter - Enter(call)});
-  }
-  void AddMarkedWait(std::uint32_t call, const Dependency& by) {
-    marks.push_back({by.rank, call, by.call});
-    AddWait(call, by);
+  void Mark(const WaitState& wait) { marks.push_back({wait.delayer, wait.call, wait.delayer_call}); }
+  void AddMarkedWait(const WaitState& wait) {
+    Mark(wait);
+    waits.waits.push_back(wait);
   }
 
   // From the last message to the first, with the earliest sending of all received later.
@@ -217,13 +221,13 @@ class RankSearch {
     for (std::size_t i = waits.waits.size(); i-- > 0;) {
       const WaitState& wait = waits.waits[i];
       for (; next > 0 && received_[next - 1].call > wait.call; --next) {
-        const Dependency& later = received_[next - 1];
-        earliest = std::min(earliest, later.enter);
-        Tick& of_source = earliest_of.try_emplace(later.rank, kNever).first->second;
-        of_source = std::min(of_source, later.enter);
+        const Tick sent = NeededAt(received_[next - 1]);
+        earliest = std::min(earliest, sent);
+        Tick& of_source = earliest_of.try_emplace(received_[next - 1].delayer, kNever).first->second;
+        of_source = std::min(of_source, sent);
       }
       if (wait.kind != WaitKind::kLateSender) continue;
-      const Tick awaited = Enter(wait.call) + wait.length;
+      const Tick awaited = NeededAt(wait);
       if (awaited <= earliest) continue;
       const auto same = earliest_of.find(wait.delayer);
       waits.wrong_order.emplace_back(static_cast<std::uint32_t>(i),
@@ -239,15 +243,15 @@ class RankSearch {
   // The call at hand.
   std::uint32_t call_ = kNoCall;
   Waiting how_ = Waiting::kNever;
-  std::vector<Dependency> dependencies_;  // late ones
+  std::vector<WaitState> dependencies_;  // late ones
   bool is_released_ = false;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> sends_;  // endpoint and call of those posted in the phase
   std::optional<std::size_t> first_send_;
   std::vector<std::uint32_t> probes_;                                      // behind which no receive was posted so far
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> probes_of_;  // keyed by the number of the receive
   std::uint32_t next_probe_ = 0;
-  std::uint32_t epoch_begin_ = 0;     // behind the last complete
-  std::vector<Dependency> received_;  // messages: senders, when they sent, and our calls
+  std::uint32_t epoch_begin_ = 0;    // behind the last complete
+  std::vector<WaitState> received_;  // messages, waited for or not
 };
 
 // Puts every mark on both of its ranks, and in order.

@@ -21,23 +21,15 @@
 
 namespace farscale {
 
-// A call that waited for another rank to enter a call of its own. Calls are those of Activities.
+// A call that waits for another rank to enter a call of its own. Calls are those of Activities.
 struct WaitState {
   std::uint32_t call = 0;
   std::uint32_t delayer = 0;  // rank
   std::uint32_t delayer_call = 0;
   WaitKind kind = WaitKind::kLateSender;
-  Tick length = 0;  // from entering the call to the delayer's entering its own
+  Tick length = 0;  // from entering the call to the delayer's entering its own; negative: that was there before
 
   friend bool operator==(const WaitState&, const WaitState&) = default;
-};
-
-// The end of a call depends on another rank's entering a call of its own.
-struct Dependency {
-  std::uint32_t rank = 0;
-  std::uint32_t call = 0;
-  Tick enter = 0;
-  WaitKind kind = WaitKind::kLateSender;
 };
 
 struct RankWaits {
@@ -93,8 +85,8 @@ class CollectiveWaits {
  public:
   CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities);
 
-  // The rank's completion of an operation depends on it; nothing when on nobody else.
-  std::optional<Dependency> FindDependency(std::uint32_t operation, std::uint32_t rank) const;
+  // The participant that the rank's completion of an operation depends on; nullptr when on nobody else.
+  const Participant* FindNeeded(std::uint32_t operation, std::uint32_t rank) const;
 
   // All who take part within the phase, in the order of ranks.
   std::span<const Participant> participants(std::uint32_t operation) const {
@@ -104,6 +96,7 @@ class CollectiveWaits {
   const Participant& participant(std::uint32_t index) const { return participants_[index]; }
   const Participant* Find(std::uint32_t operation, std::uint32_t rank) const;
   CollectivePattern pattern(std::uint32_t operation) const { return types_[operation].pattern; }
+  WaitKind kind(std::uint32_t operation) const { return types_[operation].kind; }
   bool IsRoot(std::uint32_t operation, std::uint32_t rank) const { return types_[operation].root == rank; }
   std::size_t operations() const { return types_.size(); }
 
@@ -180,11 +173,6 @@ struct RankRecords {
   std::uint32_t Region(std::uint32_t call) const { return timeline.region(activities.first_call + call); }
 };
 
-inline RankRecords RecordsOfRank(const Trace& trace, const Matching& matching, const Activities& activities,
-                                 std::size_t rank) {
-  return {trace.timelines[rank], matching.ranks[rank], activities.ranks[rank], static_cast<std::uint32_t>(rank)};
-}
-
 // Calls sink(call, record, part) for every record of the phase.
 template <typename Sink>
 void ForEachRecord(const RankRecords& input, Sink sink) {
@@ -199,7 +187,9 @@ void ForEachRecord(const RankRecords& input, Sink sink) {
 template <typename Body>
 void ForEachRank(const Trace& trace, const Matching& matching, const Activities& activities, const Body& body) {
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    if (activities.ranks[rank].present) body(rank, RecordsOfRank(trace, matching, activities, rank));
+    const RankActivities& own = activities.ranks[rank];
+    if (own.present)
+      body(rank, RankRecords{trace.timelines[rank], matching.ranks[rank], own, static_cast<std::uint32_t>(rank)});
   });
 }
 
@@ -227,7 +217,7 @@ class WaitsByCall {
 struct MessageEnd {
   Tick enter = 0;
   std::uint32_t call = kNoCall;
-  bool is_awaited = false;  // a receive: the sender waits for it [causes/measured_program.h]
+  bool is_awaited = false;  // a receive: the sender waits for it [causes/find_causes.h]
 };
 
 // Both ends of every message. Senders write one table, receivers the other, so that ranks can be searched in parallel.

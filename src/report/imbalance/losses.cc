@@ -204,8 +204,8 @@ std::string DescribeShape(const LoadShape& shape, const LossRanks& ranks, const 
   Data data = {{"one", ranks.one},
                {"who", ranks.who},
                {"areThreads", ranks.are_threads},
-               {"over", NameOf(shape.over_ranks).id},
-               {"time", NameOf(shape.over_time).id},
+               {"over", IdOf(shape.over_ranks)},
+               {"time", IdOf(shape.over_time)},
                {"few", is_overloaded    ? "overloaded"
                        : is_underloaded ? "underloaded"
                                         : ""},
@@ -339,7 +339,7 @@ Data ByFactor(const LossRecord& losses, std::size_t most) {
   const auto size = [](const PathFactorLoss& path) {
     return std::max(std::abs(path.load_balance), std::abs(path.serialization));
   };
-  std::vector<PathFactorLoss> paths = losses.by_factor->paths;
+  FactorLosses paths = *losses.by_factor;
   std::erase_if(paths, [&](const PathFactorLoss& path) { return size(path) < kNoShare * losses.length; });
   std::ranges::stable_sort(paths, std::greater(), size);
   if (paths.size() > most) paths.resize(most);
@@ -382,7 +382,7 @@ std::string ExplainParentheses(const LossRecord& losses, const Partials& texts) 
   std::vector<std::string> sentences;
   for (const auto& [name, meaning] : RenderLabelledTexts(texts, "loss_parentheses.txt", Data::object())) {
     const bool occurs = name == kUnequalOccurrences
-                            ? losses.by_factor && losses.by_factor->Find(kUnequalOccurrences) != nullptr
+                            ? losses.by_factor && FindLoss(*losses.by_factor, kUnequalOccurrences) != nullptr
                             : std::ranges::any_of(losses.paths, [&start = name](const auto& path) {
                                 return path.path.starts_with(start);
                               });
