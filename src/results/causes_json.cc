@@ -19,14 +19,6 @@ std::vector<std::pair<WaitKind, std::string>> NamesOf(Described<WaitKind>) {
       kWaitKinds, [](WaitKind kind) { return std::ranges::find(WaitKindNames(), kind, &WaitKindName::kind)->id; });
 }
 
-Fields<CausePart> FieldsOf(Described<CausePart>) {
-  using T = CausePart;
-  return {
-      Field("class", &T::first),
-      Field("share", &T::second),
-  };
-}
-
 Fields<WaitInstance> FieldsOf(Described<WaitInstance>) {
   using T = WaitInstance;
   return {"losses/waitInstance",
@@ -115,7 +107,10 @@ Fields<Cause> FieldsOf(Described<Cause>) {
           Property<&T::every>("Iterations, of a periodic one").UnlessDefault(),
           Property<&T::affected>("Iterations, visits or steps with it"),
           Property<&T::columns>("All of them"),
-          Field("classes", &T::parts, "What it consists of, largest share first"),
+          Field("classes", &T::parts,
+                ListOf<CausePart>(FormOfFields(
+                    Fields<CausePart>{Field("class", &CausePart::first), Field("share", &CausePart::second)})),
+                "What it consists of, largest share first"),
           Property<&T::gain>(
               "Seconds of the phase, by a replay without this delay alone; spread over all ranks where others "
               "have none of that work"),

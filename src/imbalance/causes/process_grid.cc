@@ -27,25 +27,9 @@ Extents Coordinates(const Extents& extents, std::size_t index) {
   return {index / (extents[1] * extents[2]), index / extents[2] % extents[1], index % extents[2]};
 }
 
-// A layout against the partners. Directions are steps of -1, 0, 1 in each dimension, as a number to the base of three;
-// a pair has one direction and its opposite, of which the larger number counts.
-struct Layout {
-  Extents extents;
-  std::array<bool, 3> is_periodic{};
-  std::array<std::size_t, kDirections> used{};  // pairs of partners, by direction
-  double explained = 0;                         // share of the pairs of partners that are neighbours in it
-};
-
+// Directions are steps of -1, 0, 1 in each dimension, as a number to the base of three; a pair has one direction and
+// its opposite, of which the larger number counts.
 constexpr std::size_t kNoNeighbours = kDirections / 2;  // no step, or more than one
-
-bool IsUsed(const Layout& layout, std::size_t direction) {
-  double pairs = 1;
-  for (std::size_t d = 0, step = 9; d < 3; ++d, step /= 3) {
-    const bool moves = direction / step % 3 != 1;
-    pairs *= static_cast<double>(layout.extents[d] - (moves && !layout.is_periodic[d] ? 1 : 0));
-  }
-  return pairs > 0 && layout.used[direction] > 0 && static_cast<double>(layout.used[direction]) >= kUsed * pairs;
-}
 
 std::size_t Straight(std::size_t dimension) {
   constexpr std::size_t kSteps[] = {9, 3, 1};
@@ -80,39 +64,37 @@ bool ClosesRing(const Extents& extents, const std::vector<Partners>& partners, s
   return static_cast<double>(closing) >= kUsed * static_cast<double>(lines);
 }
 
-Layout LayOut(const Extents& extents, const std::vector<Partners>& partners) {
-  Layout layout{extents};
-  for (std::size_t d = 0; d < 3; ++d) layout.is_periodic[d] = extents[d] > 2 && ClosesRing(extents, partners, d);
-  for (const Partners& pair : partners) ++layout.used[Direction(extents, pair, layout.is_periodic)];
+// The partners in a grid with these extents, and whether it explains them: every dimension has neighbours that exchange
+// messages, and most partners are neighbours.
+std::pair<ProcessGrid, bool> LayOut(const Extents& extents, const std::vector<Partners>& partners) {
+  ProcessGrid grid;
+  std::array<bool, 3> is_periodic{};
+  for (std::size_t d = 0; d < 3; ++d) {
+    is_periodic[d] = extents[d] > 2 && ClosesRing(extents, partners, d);
+    if (extents[d] == 1) continue;
+    grid.extents.push_back(extents[d]);
+    grid.periodic.push_back(is_periodic[d]);
+  }
+  std::array<std::size_t, kDirections> used{};  // pairs of partners, by direction
+  for (const Partners& pair : partners) ++used[Direction(extents, pair, is_periodic)];
+  const auto is_used = [&](std::size_t direction) {
+    double pairs = 1;
+    for (std::size_t d = 0, step = 9; d < 3; ++d, step /= 3) {
+      const bool moves = direction / step % 3 != 1;
+      pairs *= static_cast<double>(extents[d] - (moves && !is_periodic[d] ? 1 : 0));
+    }
+    return pairs > 0 && used[direction] > 0 && static_cast<double>(used[direction]) >= kUsed * pairs;
+  };
   std::size_t explained = 0;
   for (std::size_t direction = kNoNeighbours + 1; direction < kDirections; ++direction) {
-    if (IsUsed(layout, direction)) explained += layout.used[direction];
+    if (!is_used(direction)) continue;
+    explained += used[direction];
+    grid.has_diagonals |= direction != Straight(0) && direction != Straight(1) && direction != Straight(2);
   }
-  if (!partners.empty()) layout.explained = static_cast<double>(explained) / static_cast<double>(partners.size());
-  return layout;
-}
-
-// Every dimension has neighbours that exchange messages, and neighbours explain the partners.
-bool Explains(const Layout& layout) {
-  for (std::size_t d = 0; d < 3; ++d) {
-    if (layout.extents[d] > 1 && !IsUsed(layout, Straight(d))) return false;
-  }
-  return layout.explained >= kExplained;
-}
-
-ProcessGrid GridOfLayout(const Layout& layout) {
-  ProcessGrid grid;
-  for (std::size_t d = 0; d < 3; ++d) {
-    if (layout.extents[d] == 1) continue;
-    grid.extents.push_back(layout.extents[d]);
-    grid.periodic.push_back(layout.is_periodic[d]);
-  }
-  for (std::size_t direction = kNoNeighbours + 1; direction < kDirections; ++direction) {
-    const bool is_straight = direction == Straight(0) || direction == Straight(1) || direction == Straight(2);
-    grid.has_diagonals |= !is_straight && IsUsed(layout, direction);
-  }
-  grid.explained = layout.explained;
-  return grid;
+  if (!partners.empty()) grid.explained = static_cast<double>(explained) / static_cast<double>(partners.size());
+  bool explains = grid.explained >= kExplained;
+  for (std::size_t d = 0; d < 3; ++d) explains = explains && (extents[d] == 1 || is_used(Straight(d)));
+  return {std::move(grid), explains};
 }
 
 std::vector<std::size_t> Divisors(std::size_t n) {
@@ -186,7 +168,7 @@ std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& 
       const auto [a, b] = std::minmax(places[pair.a], places[pair.b]);
       placed.push_back({a, b, pair.messages});
     }
-    ProcessGrid grid = GridOfLayout(LayOut(ThreeOf(extents), placed));
+    ProcessGrid grid = LayOut(ThreeOf(extents), placed).first;
     grid.periodic = std::move(periodic);
     grid.source = GridSource::kTopology;
     if (!std::is_sorted(places.begin(), places.end())) grid.places = std::move(places);
@@ -250,8 +232,8 @@ std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<P
   const std::vector<Partners> often = WithoutRare(partners);
   std::optional<ProcessGrid> best;
   for (const Extents& extents : Layouts(ranks)) {
-    const Layout layout = LayOut(extents, often);
-    if (Explains(layout) && (!best || layout.explained > best->explained)) best = GridOfLayout(layout);
+    auto [grid, explains] = LayOut(extents, often);
+    if (explains && (!best || grid.explained > best->explained)) best = std::move(grid);
   }
   return best;
 }
@@ -310,7 +292,7 @@ std::optional<ProcessGrid> FindProcessGrid(const Trace& trace, const PhaseCut& c
   if (grid) return grid;
   const std::vector<std::size_t> lines = ExtentsOfCommunicators(trace, cut);
   if (lines.empty()) return std::nullopt;
-  grid = GridOfLayout(LayOut(ThreeOf(lines), partners));
+  grid = LayOut(ThreeOf(lines), partners).first;
   grid->source = GridSource::kCommunicators;
   return grid;
 }
