@@ -14,7 +14,7 @@ PathFactorLoss Of(const FactorLosses& losses, const std::string& path) {
   return found == nullptr ? PathFactorLoss{} : *found;
 }
 
-PathFactorLoss Sum(const FactorLosses& losses) {
+PathFactorLoss TotalLoss(const FactorLosses& losses) {
   PathFactorLoss sum;
   for (const PathFactorLoss& loss : losses) {
     sum.load_balance += loss.load_balance;
@@ -42,8 +42,8 @@ TEST(FactorLosses, OfAnUnbalancedPathAreLoadBalance) {
                  "r1: a 0-100 | b 100-1000 | Barrier@1 1000-1001\n"));
   EXPECT_NEAR(Of(losses, "b").load_balance, 0.3, 0.005);
   EXPECT_NEAR(Of(losses, "b").serialization, 0, 0.005);
-  EXPECT_NEAR(Sum(losses).load_balance, 0.3, 0.005);
-  EXPECT_NEAR(Sum(losses).serialization, 0, 0.005);
+  EXPECT_NEAR(TotalLoss(losses).load_balance, 0.3, 0.005);
+  EXPECT_NEAR(TotalLoss(losses).serialization, 0, 0.005);
 }
 
 // Both compute 900, one after the other: the ideal time is 1500, and 600 are lost by a, which makes the other wait, and
@@ -52,8 +52,8 @@ TEST(FactorLosses, OfAChainAreSerialization) {
   const FactorLosses losses =
       Split(Fine("r0: a 0-600 | Send>1#m 600-601 | c 601-901\n"
                  "r1: Recv<0#m 0-602 | b 602-1502\n"));
-  EXPECT_NEAR(Sum(losses).load_balance, 0, 0.005);
-  EXPECT_NEAR(Sum(losses).serialization, 0.6, 0.005);
+  EXPECT_NEAR(TotalLoss(losses).load_balance, 0, 0.005);
+  EXPECT_NEAR(TotalLoss(losses).serialization, 0.6, 0.005);
   EXPECT_GT(Of(losses, "a").serialization + Of(losses, "b").serialization + Of(losses, "c").serialization, 0.55);
 }
 
