@@ -5,12 +5,12 @@
 #include <cmath>
 #include <map>
 
-#include "base/fields.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "phases/phase_cut.h"
 #include "replay/clock_repair.h"
 #include "pages/text_table.h"
+#include "results/json_fields.h"
 #include "trace/device_records.h"
 #include "trace/trace_reader.h"
 

@@ -38,6 +38,8 @@ struct CountBound {
 struct CountEstimate {
   CountBound value;
   std::optional<CountBound> low, high;
+
+  friend bool operator==(const CountEstimate&, const CountEstimate&) = default;
 };
 
 // The largest core count with an efficiency of at least `level`.
