@@ -111,13 +111,16 @@ TEST(Sweep, HierarchicalOnlyWhenNamed) {
   const auto tasks = Computing({{4, 4}, {2, 2}, {1, 1}, {1, 1}});
   const std::vector<SweepRun> runs = {{tasks->Shared(), 1, {}}};
   std::vector<LeftOut> left_out;
-  const auto simulates = [&](const SweepOptions& options) {
+  const auto simulates = [&](const SweepOptions& chosen) {
     return std::ranges::any_of(
-        ConfigurationsOf(runs, options, left_out),
+        ConfigurationsOf(runs, chosen, left_out),
         [](const BalanceConfiguration& configuration) { return configuration.strategy == "hierarchical"; });
   };
-  EXPECT_FALSE(simulates({.processors = {2}}));
-  EXPECT_TRUE(simulates({.processors = {2}, .strategies = {"hierarchical"}}));
+  SweepOptions options;
+  options.processors = {2};
+  EXPECT_FALSE(simulates(options));
+  options.strategies = {"hierarchical"};
+  EXPECT_TRUE(simulates(options));
 }
 
 TEST(Sweep, NothingToSimulateIsSaid) {

@@ -277,8 +277,8 @@ TEST(LoadShape, OfLulesh) {
 
 TEST(LoadShape, EveryShapeHasItsOwnName) {
   std::set<std::string_view> over_time, over_ranks;
-  for (std::size_t i = 0; i < kShapesOverTime; ++i) over_time.insert(NameOf(static_cast<ShapeOverTime>(i)).id);
-  for (std::size_t i = 0; i < kShapesOverRanks; ++i) over_ranks.insert(NameOf(static_cast<ShapeOverRanks>(i)).id);
+  for (std::size_t i = 0; i < kShapesOverTime; ++i) over_time.insert(IdOf(static_cast<ShapeOverTime>(i)));
+  for (std::size_t i = 0; i < kShapesOverRanks; ++i) over_ranks.insert(IdOf(static_cast<ShapeOverRanks>(i)));
   EXPECT_EQ(over_time.size(), kShapesOverTime);
   EXPECT_EQ(over_ranks.size(), kShapesOverRanks);
 }

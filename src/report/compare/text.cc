@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "factors/scaling.h"
-#include "factors/table_check.h"
+#include "factors/factor_table.h"
 #include "report/figures.h"
 
 namespace farscale {
