@@ -30,6 +30,8 @@ struct BacktestRow {
   double measured = 0;
   ProjectedValue predicted;  // its ratio is to the largest core count that was not hidden
   std::string model;         // model of the factor, or kProduct
+
+  friend bool operator==(const BacktestRow&, const BacktestRow&) = default;
 };
 
 // Stands for the model of factors that are products of others.
@@ -92,6 +94,8 @@ struct IntervalRecord {
   double score = 0;        // mean
 
   double Coverage() const;  // inside by points
+
+  friend bool operator==(const IntervalRecord&, const IntervalRecord&) = default;
 };
 
 struct PredictionErrors {
@@ -102,6 +106,8 @@ struct PredictionErrors {
   std::optional<double> percentile90;
   std::optional<IntervalRecord> interval80;
   std::optional<IntervalRecord> interval95;
+
+  friend bool operator==(const PredictionErrors&, const PredictionErrors&) = default;
 };
 
 PredictionErrors ErrorsOf(const std::vector<const BacktestRow*>& rows);

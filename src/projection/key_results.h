@@ -47,6 +47,8 @@ struct LevelCounts {
   double level = 0;
   std::optional<CountEstimate> parallel;  // parallel efficiency; nothing where it is not projected
   std::optional<CountEstimate> relative;  // efficiency relative to the reference; nothing without speedup
+
+  friend bool operator==(const LevelCounts&, const LevelCounts&) = default;
 };
 
 // Where the projected speedup is largest; kMoreThan where it still grows at the end of the curve.
@@ -54,6 +56,8 @@ struct SpeedupPeak {
   CountEstimate count;
   double speedup = 0;  // there, or at the end of the curve
   std::optional<IntervalBounds> speedup80;
+
+  friend bool operator==(const SpeedupPeak&, const SpeedupPeak&) = default;
 };
 
 struct ProjectedTime {
@@ -61,11 +65,15 @@ struct ProjectedTime {
   double ratio = 0;    // over the largest fitted count
   double seconds = 0;  // an iteration
   std::optional<OpenBounds> interval80, interval95;
+
+  friend bool operator==(const ProjectedTime&, const ProjectedTime&) = default;
 };
 
 struct TimeEstimate {
   double iterations = 1;               // iterations of the phase in the reference run
   std::vector<ProjectedTime> targets;  // those with a time that a number can hold
+
+  friend bool operator==(const TimeEstimate&, const TimeEstimate&) = default;
 };
 
 // Potential gain if one factor were 1 and the others stayed.
@@ -75,11 +83,15 @@ struct PerfectFactor {
   std::optional<OpenBounds> gain80;
   std::optional<double> parallel_efficiency, global_efficiency;  // then; nothing where it is not part of them
   std::optional<double> seconds;                                 // an iteration, then
+
+  friend bool operator==(const PerfectFactor&, const PerfectFactor&) = default;
 };
 
 struct PerfectAtTarget {
   double cores = 0;
   std::vector<PerfectFactor> factors;  // the largest gain first
+
+  friend bool operator==(const PerfectAtTarget&, const PerfectAtTarget&) = default;
 };
 
 struct KeyResults {
@@ -88,6 +100,8 @@ struct KeyResults {
   std::optional<SpeedupPeak> peak;   // nothing without speedup
   std::optional<TimeEstimate> time;  // nothing where run times, speedup or the scaling are unknown
   std::vector<PerfectAtTarget> perfect;
+
+  friend bool operator==(const KeyResults&, const KeyResults&) = default;
 };
 
 // For a phase of a completed table; nothing where nothing is projected.

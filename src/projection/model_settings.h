@@ -61,6 +61,8 @@ std::string Describe(const ModelSettings& settings, const ModelLibrary& library)
 struct OpenBounds {
   double low = 0;
   std::optional<double> high;
+
+  friend bool operator==(const OpenBounds&, const OpenBounds&) = default;
 };
 
 // Moves draws so that IntervalOf may read these coverages from them, which takes a fraction of the time of sorting.

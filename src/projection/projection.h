@@ -33,6 +33,8 @@ struct ProjectedValue {
   double value = 0;
   std::optional<IntervalBounds> interval80;
   std::optional<IntervalBounds> interval95;
+
+  friend bool operator==(const ProjectedValue&, const ProjectedValue&) = default;
 };
 
 // A model that was tried, with what it predicts by itself.
@@ -44,6 +46,8 @@ struct CandidateModel {
   std::vector<std::string> names;  // parameters
   std::vector<double> parameters;  // empty where there is no fit
   std::vector<double> values;      // at the targets; empty where it is of no use
+
+  friend bool operator==(const CandidateModel&, const CandidateModel&) = default;
 };
 
 // Values of both predictors of a factor at one core count, where runs were grown.
@@ -54,6 +58,8 @@ struct PredictorValues {
   // The share by which grown runs move the logarithm of the projected value from the curves to their own, in [0, 1];
   // the mean weight over its factors for products in which these go in opposite directions.
   double weight = 0;
+
+  friend bool operator==(const PredictorValues&, const PredictorValues&) = default;
 };
 
 struct FactorProjection {
@@ -67,12 +73,16 @@ struct FactorProjection {
   std::vector<DataPoint> measured;               // every measured value, fitted or not
   std::vector<DataPoint> grown;                  // values of grown runs; empty without any
   std::vector<PredictorValues> predictors = {};  // at the targets; empty where a part of it was not grown
+
+  friend bool operator==(const FactorProjection&, const FactorProjection&) = default;
 };
 
 // From `cores` on (up to the next change) this factor causes the largest loss.
 struct Dominance {
   double cores = 0;
   Factor factor = Factor::kLoadBalance;
+
+  friend bool operator==(const Dominance&, const Dominance&) = default;
 };
 
 struct PhaseProjection {
@@ -90,6 +100,8 @@ struct PhaseProjection {
   const FactorProjection* Find(Factor factor) const;
   // That of the factors that are projected.
   FactorTree Tree() const;
+
+  friend bool operator==(const PhaseProjection&, const PhaseProjection&) = default;
 };
 
 // Means of the runs on so many cores; nothing where global efficiency is unknown there.

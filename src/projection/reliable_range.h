@@ -51,6 +51,8 @@ struct ReliableRange {
   ReliabilityLimits limits;
   double cores = 0;  // a whole number
   Reach reach = Reach::kOnlyMeasured;
+
+  friend bool operator==(const ReliableRange&, const ReliableRange&) = default;
 };
 
 // The level of one value of a factor by its own 80 % interval: reliable where half the width is at most `limits.share`
@@ -96,6 +98,8 @@ struct RunChoice {
   bool is_repeat = false;            // a run at that count is known already
   double width = 0;                  // width of the 80 % interval at the target, expected after the run
   std::optional<double> core_hours;  // core hours of the phase, as projected there
+
+  friend bool operator==(const RunChoice&, const RunChoice&) = default;
 };
 
 struct NextRuns {
@@ -103,6 +107,8 @@ struct NextRuns {
   double target = 0;                            // cores
   double width = 0;                             // width of its 80 % interval there now
   std::vector<RunChoice> choices;               // the narrowest first
+
+  friend bool operator==(const NextRuns&, const NextRuns&) = default;
 };
 
 // Core counts to consider: repeats of the smallest and the largest of the fitted counts (ascending), powers of two
