@@ -112,9 +112,9 @@ TEST(Sweep, HierarchicalOnlyWhenNamed) {
   const std::vector<SweepRun> runs = {{tasks->Shared(), 1, {}}};
   std::vector<LeftOut> left_out;
   const auto simulates = [&](const SweepOptions& chosen) {
-    return std::ranges::any_of(
-        ConfigurationsOf(runs, chosen, left_out),
-        [](const BalanceConfiguration& configuration) { return configuration.strategy == "hierarchical"; });
+    return std::ranges::any_of(ConfigurationsOf(runs, chosen, left_out), [](const BalanceConfiguration& configuration) {
+      return configuration.strategy == "hierarchical";
+    });
   };
   SweepOptions options;
   options.processors = {2};

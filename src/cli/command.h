@@ -170,7 +170,7 @@ std::string DateGiven(const std::string& date_option);
 // Options of the commands that read traces. A command has those that it adds; the others stay as they are here.
 struct TraceOptions {
   std::vector<std::string> inputs;  // a study, or traces
-  std::string trace;                // of commands that take one
+  std::string trace;                // where a command takes one
   int application = 0;              // 0: not given
   AcceptedKinds accepted;
   std::vector<std::string> phases;
@@ -184,7 +184,7 @@ struct TraceOptions {
   std::int64_t top = 10;
   std::string output, format, templates;
 
-  void ApplyTo(RunSpec& run) const;  // how its trace is read
+  void ApplyTo(RunSpec& run) const;  // as its trace is to be read
   ReadOptions Reading(bool keep_threads = false) const;
 };
 

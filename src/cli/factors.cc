@@ -18,7 +18,7 @@ namespace {
 
 struct FactorsOptions : TraceOptions {
   std::string span, series, groups, date, hybrid;
-  std::string kept;  // of clean iterations
+  std::string kept;  // clean iterations
   std::int64_t eager_limit = -1, reference = 0;
 };
 

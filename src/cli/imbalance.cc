@@ -47,8 +47,7 @@ bool IsSmaller(const LossRecord& record, const std::vector<LossRecord>& records)
 }
 
 // The largest run of every phase, or all runs.
-void Print(const Results& results, const ReportData& growth, std::size_t top, bool shows_all,
-           const Partials& texts) {
+void Print(const Results& results, const ReportData& growth, std::size_t top, bool shows_all, const Partials& texts) {
   bool is_first = true;
   std::size_t left_out = 0;
   for (const std::vector<LossRecord>* records : {&results.losses, &results.grown_losses}) {
@@ -65,8 +64,8 @@ void Print(const Results& results, const ReportData& growth, std::size_t top, bo
   if (left_out > 0) PrintSentences({"Largest run of every phase; -v shows the smaller runs, too."});
 }
 
-void Write(const Results& results, const ReportData& growth, const std::vector<Finding>& warnings,
-           PageForm form, const TraceOptions& options, const ReportTemplates& templates) {
+void Write(const Results& results, const ReportData& growth, const std::vector<Finding>& warnings, PageForm form,
+           const TraceOptions& options, const ReportTemplates& templates) {
   std::vector<LossRecord> all = results.losses;
   all.insert(all.end(), results.grown_losses.begin(), results.grown_losses.end());
   const ReportModel model =

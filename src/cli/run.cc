@@ -48,7 +48,7 @@ struct StudyToRun {
   std::string text;
   std::optional<StudyDraft> draft = std::nullopt;
   std::string folder = "";  // for its report; empty: as the study says
-  // Of several studies: what becomes of this one.
+  // The fate of this study among several.
   std::string report = "";       // the folder that the report is in
   std::string fingerprint = "";  // hash of all inputs; empty: some cannot be read
   std::uint64_t memory = 0;      // bytes that running it is expected to take

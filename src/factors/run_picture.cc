@@ -261,7 +261,7 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
     for (std::size_t rank = first; rank < end; ++rank) {
       totals[rank] = DrawRank(trace, rank, ideal, states, edges, cells);
     }
-    for (std::size_t column = 0; column < cells.size(); ++column) {  // what is left of a cell is computation
+    for (std::size_t column = 0; column < cells.size(); ++column) {  // the rest of a cell is computation
       const auto width = static_cast<double>(edges[column + 1] - edges[column]);
       At(cells[column], RunState::kComputation) = width * static_cast<double>(end - first) - Sum(cells[column]);
       picture.rows[row].push_back(RoundToLevels(cells[column]));

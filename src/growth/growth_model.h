@@ -48,10 +48,6 @@ bool IsRegular(const std::vector<RankGrid>& series);
 // The layout for so many ranks, or the nearest number that has one: the next of the series, or copies of a lifted run.
 RankGrid LayoutFor(const CallRules& rules, std::int64_t ranks);
 
-// A summary of the rules that the messages of a program follow ("x+1", "ring+2", "P^-1"), with the part of the messages
-// and collectives of the largest run that ranks send or enter.
-using RuleShares = std::vector<std::pair<std::string, double>>;
-
 // Rules of the receivers of messages, and communicators of collectives; the most frequent first. Shares of those that
 // rules explain add up to 1.
 RuleShares SharesOfPartners(const GrowthModel& model);
@@ -79,13 +75,6 @@ std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class);
 // of them cannot be lifted: partners change from one iteration to the next, or collectives are among some of the ranks.
 GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::size_t end);
 
-// The number of ranks to which ranks of a run send messages.
-struct PartnerCounts {
-  std::int64_t ranks = 0;  // in the run
-  double fewest = 0, median = 0, most = 0;
-  double messages = 0;  // sent by a rank in an iteration, in the mean
-  double bytes = 0;     // mean of the messages
-};
 PartnerCounts CountPartners(const RunCalls& run);
 
 }  // namespace farscale

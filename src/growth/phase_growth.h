@@ -26,13 +26,6 @@ struct GrowthRow {
   std::size_t iterations = 0, replayed = 0;  // grown runs alone: iterations they have, and those replayed
 };
 
-// Details of a phase that is not grown by rules.
-struct StatisticalGrowth {
-  std::string reason;                   // the gap in the rules
-  double explained = 0, confirmed = 0;  // shares of the messages, as in CallRules
-  PartnerCounts partners;               // in the largest run
-};
-
 struct PhaseGrowth {
   std::string phase;
   std::string refusal = {};                                     // why the phase is not grown; empty where it is

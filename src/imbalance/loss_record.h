@@ -39,7 +39,7 @@ struct PathFactorLoss {
   double serialization = 0;
 };
 
-// Of the paths that cost anything, sorted by name. Over all paths, load balance costs the largest minus the average
+// The paths that cost anything, sorted by name. Over all paths, load balance costs the largest minus the average
 // useful time, serialization the ideal minus the largest one.
 using FactorLosses = std::vector<PathFactorLoss>;
 

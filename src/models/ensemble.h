@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "models/scaling_model.h"
 #include "models/weights.h"
 
 namespace farscale {
 
 class Random;
+struct ScalingModel;
 
 // Fitting one model to the measured values of one factor. A fit that fails is a result, never an exception, so that
 // one bad factor cannot kill a study.

@@ -77,7 +77,7 @@ struct BurstList {
   std::vector<double> lengths = {};
   std::vector<Tick> begins = {};
   std::vector<std::uint32_t> collectives = {};  // before each
-  std::span<const std::uint32_t> regions = {};  // of each; empty: they say nothing
+  std::span<const std::uint32_t> regions = {};  // one each; empty: they say nothing
   double total = 1;                             // sum of lengths, at least 1
   std::vector<double> best = {}, next = {};     // room for FindInIteration, which is called for every iteration
   std::vector<bool> taken = {};

@@ -267,7 +267,7 @@ double WidthAfter(const std::vector<const FactorDraws*>& factors, const std::vec
     for (std::size_t k = 0; k < kAssumedOutcomes; ++k) {
       const double log_outcome = std::log(outcomes[k * kFactorDraws / kAssumedOutcomes]);  // draws are in no order
       const std::vector<std::size_t> chosen = Agreeing(log_outcome, log_curves, deviations);
-      std::vector<double> losses;  // of the chosen draws
+      std::vector<double> losses;  // in the chosen draws
       losses.reserve(chosen.size());
       std::size_t last = learning.size();
       for (const std::size_t i : chosen) {

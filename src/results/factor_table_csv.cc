@@ -194,7 +194,7 @@ std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
   return row.loads ? (*row.loads).*column.value : std::nullopt;
 }
 
-constexpr std::int64_t kNoRepeat = -1;  // of a row that does not say it
+constexpr std::int64_t kNoRepeat = -1;  // a row does not say it
 
 void ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
              FactorRow& row) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "factors/factor.h"
-#include "growth/phase_growth.h"
+#include "growth/rules/peer_rule.h"
 
 namespace farscale {
 

@@ -13,6 +13,7 @@
 #include "factors/factor_table.h"
 #include "phases/found_loop.h"
 #include "planning/balance_cases.h"
+#include "planning/balance_json.h"
 #include "study/grown_study.h"
 #include "study/input_files.h"
 #include "study/phase_structure.h"

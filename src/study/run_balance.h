@@ -13,7 +13,6 @@
 #include "factors/factor_table.h"
 #include "phases/phase_cut.h"
 #include "phases/phase_spec.h"
-#include "planning/balance_json.h"
 #include "replay/computation.h"
 #include "replay/matching.h"
 #include "replay/network.h"
@@ -22,6 +21,7 @@
 namespace farscale {
 
 class ModelLibrary;
+struct BalancedProjection;
 struct RunSpec;
 struct Study;
 

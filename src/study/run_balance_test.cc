@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "planning/balance_json.h"
 #include "replay/replay.h"
 #include "replay/replayed_trace.h"
 #include "study/study.h"

@@ -68,7 +68,7 @@ struct CallRule {
   std::uint32_t function = 0;
   bool completes_all = false;  // all that is pending
   std::vector<PartRule> parts = {};
-  std::int32_t occurrence = 0;  // of call sites: among equal ones of a rank
+  std::int32_t occurrence = 0;  // call sites alone: among equal ones of a rank
 
   friend auto operator<=>(const CallRule&, const CallRule&) = default;
 };

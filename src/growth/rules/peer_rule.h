@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "growth/read/rank_grid.h"
@@ -27,7 +28,7 @@ struct RankDivision {
   Kind kind = Kind::kGrid;
   std::uint8_t varying = kAllDimensions;  // a bit for every dimension; of kGrid
   std::int32_t n = 0;                     // 1 or more; of the others
-  std::uint8_t copy = 0;                  // of communicators: which of several with these members
+  std::uint8_t copy = 0;                  // communicators alone: among several with these members
 
   static RankDivision Grid(std::uint8_t varying) { return {Kind::kGrid, varying}; }
   static RankDivision By(Kind kind, std::int32_t n) { return {kind, 0, n}; }
@@ -103,5 +104,24 @@ std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t ran
 // be found, beside all ranks and, for stages, the lines of the grid.
 std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers,
                                const std::vector<RankDivision>& groups);
+
+// The number of ranks to which ranks of a run send messages.
+struct PartnerCounts {
+  std::int64_t ranks = 0;  // in the run
+  double fewest = 0, median = 0, most = 0;
+  double messages = 0;  // sent by a rank in an iteration, in the mean
+  double bytes = 0;     // mean of the messages
+};
+
+// Details of a phase that is not grown by rules.
+struct StatisticalGrowth {
+  std::string reason;                   // the gap in the rules
+  double explained = 0, confirmed = 0;  // shares of the messages, as in CallRules
+  PartnerCounts partners;               // in the largest run
+};
+
+// A summary of the rules that the messages of a program follow ("x+1", "ring+2", "P^-1"), with the part of the messages
+// and collectives of the largest run that ranks send or enter.
+using RuleShares = std::vector<std::pair<std::string, double>>;
 
 }  // namespace farscale

@@ -14,7 +14,7 @@ namespace {
 struct RankView {
   const RunCalls& run;
   std::array<RankGrid, 2> grids;                  // the grid, as each program sees it; all of it is the first one's
-  std::vector<std::vector<RankDivision>> groups;  // of communicators; nothing for those that follow no division
+  std::vector<std::vector<RankDivision>> groups;  // one list a communicator; empty where it follows no division
   std::int64_t rank = 0;
   // Rules by communicator and the partners in all stages.
   std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::vector<PeerRule>> peers = {};

@@ -98,7 +98,7 @@ struct PathLosses {
   ByWaitKind short_term{}, long_term{};  // waits that it caused
   ByWaitKind exit_skew{};                // waits for ranks that left it later, as a synchronization point, and no more
   double critical = 0;                   // on the critical path
-  double nearly_critical = 0;   // with little slack, on the critical path or not [imbalance/diagnosis.h]
+  double nearly_critical = 0;            // with little slack, on the critical path or not [imbalance/diagnosis.h]
   double intra = 0, inter = 0;  // waits of other ranks that go with its being on the critical path; unknown if the
                                 // phase recurs
 
