@@ -1,5 +1,5 @@
-// The distance of measured values from a curve that is right, and so how much each counts in a fit [docs/formulas.md,
-// weights].
+// Measured values, the curve that was fitted to them, and their distance from one that is right, which says how much
+// each counts in a fit [docs/formulas.md, weights].
 //
 // A value errs by its own standard error s, estimated from the iterations of its run, and by a scatter that they do not
 // show: what differs from run to run, and what no smooth curve describes. The scatter is a multiple of the loss, with
@@ -28,6 +28,38 @@ struct IntervalBounds {
   double high = 0;
 
   friend bool operator==(const IntervalBounds&, const IntervalBounds&) = default;
+};
+
+// A fit that fails is a result, never an exception, so that one bad factor cannot kill a study.
+enum class FitOutcome {
+  kConverged,
+  kAtBound,       // converged, with a parameter at its bound
+  kTooFewPoints,  // fewer core counts than parameters
+  kNotConverged,
+  kLeavesRange,  // converged, but the curve leaves what the factor can be before the last target
+};
+
+std::string ToString(FitOutcome outcome);
+bool IsUsable(FitOutcome outcome);
+
+struct FittedModel {
+  std::string model;
+  int dimension = 1;
+  FitOutcome outcome = FitOutcome::kTooFewPoints;
+  std::vector<std::string> names;  // parameters
+  std::vector<double> parameters;
+  std::vector<bool> at_bound;
+  std::vector<double> covariance;  // row by row, one a parameter; empty when it cannot be had
+  std::vector<DataPoint> points;   // the fitted values
+  std::vector<double> residuals;   // measured minus fitted, one a point
+  std::vector<double> weights;     // one a point, with the product 1; empty when all count alike
+  double scatter = 0;              // that the weights contain besides the errors of the points; 0: no such errors
+  double sum_of_squares = 0;       // weighted residuals
+  double sigma = 0;                // standard deviation of the measured values around the curve, at a weight of 1
+  int degrees_of_freedom = 0;      // points minus parameters, never negative
+  bool sigma_is_assumed = false;   // no point to spare: sigma is kAssumedSigma
+
+  friend bool operator==(const FittedModel&, const FittedModel&) = default;
 };
 
 // Least scatter that is believed, and the usual one, both as multiples of the shape [docs/accuracy.md].

@@ -11,7 +11,6 @@
 #include "base/diagnostics.h"
 #include "base/parallel.h"
 #include "factors/factor.h"
-#include "models/ensemble.h"
 #include "models/weights.h"
 #include "phases/phase_spec.h"
 #include "projection/model_settings.h"

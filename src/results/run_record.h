@@ -29,6 +29,8 @@ struct IterationRecord {
 
   // True if most are used.
   bool IsKept() const { return 2 * left_out <= iterations; }
+
+  friend bool operator==(const IterationRecord&, const IterationRecord&) = default;
 };
 
 // Where a phase lies in one run.
@@ -39,6 +41,8 @@ struct PhaseMarks {
 
   std::int64_t Count() const;  // iterations, not records
   std::int64_t LeftOut() const;
+
+  friend bool operator==(const PhaseMarks&, const PhaseMarks&) = default;
 };
 
 // Joins neighbours until there are at most so many records.
@@ -68,11 +72,15 @@ struct RunRecord {
   std::vector<Finding> findings;
   std::optional<RunPicture> picture;  // nothing: not taken
   std::vector<PhaseMarks> phases;
+
+  friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };
 
 struct PhaseRecord {
   PhaseId id;
   std::string description;  // which part of a run it is, in words
+
+  friend bool operator==(const PhaseRecord&, const PhaseRecord&) = default;
 };
 
 // The terms of an offered machine besides network and speed.

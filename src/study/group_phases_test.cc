@@ -219,7 +219,7 @@ TEST_F(GroupPhasesTest, OnNodesOfAnotherSize) {
 TEST_F(GroupPhasesTest, ModelsOfThePhase) {
   for (const int ranks : {16, 32, 64}) AddDynamics(ranks, true);
   study_.projection.models.by_phase["whole"][Factor::kLoadBalance] = {{{"constant", {}}}, "test"};
-  for (const PhaseProjection& projection : RunStudy(study_, library_, nullptr).results.projections) {
+  for (const PhaseProjection& projection : RunStudy(study_, library_, nullptr).projections) {
     EXPECT_EQ(projection.Find(Factor::kLoadBalance)->fit.model, "constant") << projection.phase.Text();
   }
 }
