@@ -8,7 +8,7 @@
 //   }
 //
 // Optionals without a value are left out. Enumerations need NamesOf, structs FieldsOf, and other types a FormOf of
-// their own, mostly made with Via, which is declared before it is used. Readers refuse unknown keys, wrong types,
+// their own, mostly made with Via and declared before it is used. Readers refuse unknown keys, wrong types,
 // missing fields and numbers out of bounds, and name the path: "runs[2].phases[0].begin is missing". Rules that concern
 // several fields are checked in After.
 #pragma once
@@ -34,13 +34,13 @@ struct Fields;
 template <typename T>
 struct Described {};
 
-// Overloaded for every struct that is described, or specialised.
+// Overloaded for every struct that is described: Fields<T> FieldsOf(Described<T>).
 template <typename T>
 Fields<T> FieldsOf() {
   return FieldsOf(Described<T>());
 }
 
-// Overloaded for every enumeration in files, or specialised: its values with their names.
+// Overloaded for every enumeration in files: its values with their names.
 template <typename T>
 std::vector<std::pair<T, std::string>> NamesOf() {
   return NamesOf(Described<T>());
@@ -384,12 +384,6 @@ T FromJson(const OrderedJson& json, const std::string& file) {
 
 // True if a file is as it was written, or has no checksum.
 bool FitsChecksum(const OrderedJson& json);
-
-// Throws an input error also where the text is not JSON.
-template <typename T>
-T FromText(const std::string& text, const std::string& file) {
-  return FromJson<T>(fields_internal::ParseJson(text, file), file);
-}
 
 template <typename T>
 OrderedJson SchemaOf(const Fields<T>& file, const std::string& title) {

@@ -169,8 +169,7 @@ std::optional<std::string> DateFrom(const std::string& text) {
   return DateFromSeconds(sys_seconds(sys_days(date)).time_since_epoch().count() + second);
 }
 
-template <>
-Fields<MeasuredResults> FieldsOf<MeasuredResults>() {
+Fields<MeasuredResults> FieldsOf(Described<MeasuredResults>) {
   using T = MeasuredResults;
   const auto date = Via<std::string, std::string>([](const std::string& text) { return text; },
                                                   [](const std::string& text, const JsonPlace& at) {

@@ -380,8 +380,7 @@ std::optional<std::pair<double, double>> ShareInterval(const Change& change) {
 
 }  // namespace
 
-template <>
-Fields<Change> FieldsOf<Change>() {
+Fields<Change> FieldsOf(Described<Change>) {
   using T = Change;
   return Fields<T>{
       "",
@@ -400,8 +399,7 @@ Fields<Change> FieldsOf<Change>() {
       .Schema(R"({"dependentRequired": {"interval": ["confidence"]}})");
 }
 
-template <>
-Fields<HistoryTrack> FieldsOf<HistoryTrack>() {
+Fields<HistoryTrack> FieldsOf(Described<HistoryTrack>) {
   using T = HistoryTrack;
   return {"tracks/track",
           {
@@ -420,8 +418,7 @@ Fields<HistoryTrack> FieldsOf<HistoryTrack>() {
           }};
 }
 
-template <>
-Fields<HistoryView> FieldsOf<HistoryView>() {
+Fields<HistoryView> FieldsOf(Described<HistoryView>) {
   using T = HistoryView;
   using E = MeasuredResults;
   const auto commits = ListOf<E>(FormOfFields(Fields<E>{

@@ -135,13 +135,11 @@ std::string WriteGitlabAnnotations(const GateReport& report) {
   return list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-template <>
-std::vector<std::pair<Verdict, std::string>> NamesOf<Verdict>() {
+std::vector<std::pair<Verdict, std::string>> NamesOf(Described<Verdict>) {
   return FirstNames<Verdict>(4, [](Verdict verdict) { return IdOf(verdict); });
 }
 
-template <>
-Fields<Blame> FieldsOf<Blame>() {
+Fields<Blame> FieldsOf(Described<Blame>) {
   return {
       Computed<Blame>("factor", [](const Blame& blame) { return IdOf(blame); }),
       Computed<Blame>(
@@ -151,8 +149,7 @@ Fields<Blame> FieldsOf<Blame>() {
   };
 }
 
-template <>
-Fields<Judgement> FieldsOf<Judgement>() {
+Fields<Judgement> FieldsOf(Described<Judgement>) {
   using T = Judgement;
   const auto rule_of = [](const T& judgement, const JsonPlace& at) -> const Rule& {
     return at.Within<GateReport>().RuleOf(judgement);
@@ -212,8 +209,7 @@ Fields<Judgement> FieldsOf<Judgement>() {
       .Schema(R"({"dependentRequired": {"interval": ["confidence"], "change": ["baseline", "value"]}})");
 }
 
-template <>
-Fields<GateReport> FieldsOf<GateReport>() {
+Fields<GateReport> FieldsOf(Described<GateReport>) {
   using T = GateReport;
   return Fields<T>{
       "gate",

@@ -17,9 +17,15 @@ struct BalancedTarget {
   std::optional<BalancedValue> parallel_efficiency, load_balance;
 };
 
+// One way to run, with its targets.
+struct BalancedWay {
+  std::string label;
+  std::vector<BalancedTarget> targets;
+};
+
 struct BalanceFile {
   WhatIf what_if;
-  std::vector<BalancedProjection> projections;  // none where there is one alone
+  std::vector<BalancedWay> projections;
 };
 
 const WhatIf& WhatIfAround(const JsonPlace& at) { return at.Within<BalanceFile>().what_if; }
@@ -34,10 +40,7 @@ std::vector<std::vector<double>> LoadRows(const LoadHistory& history) {
 }
 
 // The values of one way to run, by phase and processors.
-std::vector<BalancedTarget> TargetsOf(const BalancedProjection& projection, const JsonPlace& at) {
-  const std::vector<BalancedProjection>& all = at.Within<BalanceFile>().projections;
-  const std::vector<BalancedFactor> tables = TabulateBalanced(all);
-  const auto way = static_cast<std::size_t>(&projection - all.data());
+std::vector<BalancedTarget> TargetRows(const std::vector<BalancedFactor>& tables, std::size_t way) {
   std::vector<BalancedTarget> targets;
   for (std::size_t first = 0; first < tables.size();) {
     std::map<double, BalancedTarget> by_cores;
@@ -59,8 +62,7 @@ std::vector<BalancedTarget> TargetsOf(const BalancedProjection& projection, cons
 
 }  // namespace
 
-template <>
-std::vector<std::pair<Placement, std::string>> NamesOf<Placement>() {
+std::vector<std::pair<Placement, std::string>> NamesOf(Described<Placement>) {
   std::vector<std::pair<Placement, std::string>> names;
   for (const Placement placement :
        {Placement::kAsMeasured, Placement::kBlock, Placement::kRoundRobin, Placement::kByMessages}) {
@@ -69,8 +71,7 @@ std::vector<std::pair<Placement, std::string>> NamesOf<Placement>() {
   return names;
 }
 
-template <>
-Fields<BalanceConfiguration> FieldsOf<BalanceConfiguration>() {
+Fields<BalanceConfiguration> FieldsOf(Described<BalanceConfiguration>) {
   using T = BalanceConfiguration;
   return {"balance/configuration",
           "",
@@ -89,8 +90,7 @@ Fields<BalanceConfiguration> FieldsOf<BalanceConfiguration>() {
           }};
 }
 
-template <>
-Fields<Gain> FieldsOf<Gain>() {
+Fields<Gain> FieldsOf(Described<Gain>) {
   return {"balance/gain",
           "",
           {
@@ -101,8 +101,7 @@ Fields<Gain> FieldsOf<Gain>() {
           }};
 }
 
-template <>
-Fields<MakespanParts> FieldsOf<MakespanParts>() {
+Fields<MakespanParts> FieldsOf(Described<MakespanParts>) {
   using T = MakespanParts;
   return {"balance/parts",
           "",
@@ -117,8 +116,7 @@ Fields<MakespanParts> FieldsOf<MakespanParts>() {
           }};
 }
 
-template <>
-Fields<BalanceOutcome> FieldsOf<BalanceOutcome>() {
+Fields<BalanceOutcome> FieldsOf(Described<BalanceOutcome>) {
   using T = BalanceOutcome;
   return {"balance/outcome",
           "",
@@ -148,8 +146,7 @@ Fields<BalanceOutcome> FieldsOf<BalanceOutcome>() {
           }};
 }
 
-template <>
-Fields<LoadHistory> FieldsOf<LoadHistory>() {
+Fields<LoadHistory> FieldsOf(Described<LoadHistory>) {
   using T = LoadHistory;
   return {
       "balance/history",
@@ -165,8 +162,7 @@ Fields<LoadHistory> FieldsOf<LoadHistory>() {
       }};
 }
 
-template <>
-Fields<NodeMapping> FieldsOf<NodeMapping>() {
+Fields<NodeMapping> FieldsOf(Described<NodeMapping>) {
   using T = NodeMapping;
   return {"balance/mapping",
           "",
@@ -182,8 +178,7 @@ Fields<NodeMapping> FieldsOf<NodeMapping>() {
           }};
 }
 
-template <>
-Fields<StateCost> FieldsOf<StateCost>() {
+Fields<StateCost> FieldsOf(Described<StateCost>) {
   using T = StateCost;
   return {"balance/stateCost",
           "",
@@ -194,8 +189,7 @@ Fields<StateCost> FieldsOf<StateCost>() {
           }};
 }
 
-template <>
-Fields<NetworkGain> FieldsOf<NetworkGain>() {
+Fields<NetworkGain> FieldsOf(Described<NetworkGain>) {
   using T = NetworkGain;
   return {"balance/networkGain",
           "",
@@ -208,8 +202,7 @@ Fields<NetworkGain> FieldsOf<NetworkGain>() {
           }};
 }
 
-template <>
-Fields<OverheadCost> FieldsOf<OverheadCost>() {
+Fields<OverheadCost> FieldsOf(Described<OverheadCost>) {
   using T = OverheadCost;
   return {"balance/overheadCost",
           "",
@@ -221,8 +214,7 @@ Fields<OverheadCost> FieldsOf<OverheadCost>() {
           }};
 }
 
-template <>
-Fields<ProductionRun> FieldsOf<ProductionRun>() {
+Fields<ProductionRun> FieldsOf(Described<ProductionRun>) {
   using T = ProductionRun;
   return {"balance/production",
           "",
@@ -236,8 +228,7 @@ Fields<ProductionRun> FieldsOf<ProductionRun>() {
           }};
 }
 
-template <>
-Fields<BalanceRun> FieldsOf<BalanceRun>() {
+Fields<BalanceRun> FieldsOf(Described<BalanceRun>) {
   using T = BalanceRun;
   return {"balance/run",
           "",
@@ -258,8 +249,7 @@ Fields<BalanceRun> FieldsOf<BalanceRun>() {
           }};
 }
 
-template <>
-Fields<BalanceCase> FieldsOf<BalanceCase>() {
+Fields<BalanceCase> FieldsOf(Described<BalanceCase>) {
   using T = BalanceCase;
   const auto of_lead = [](auto value) {
     return [value](const T& one, const JsonPlace& at) {
@@ -282,8 +272,7 @@ Fields<BalanceCase> FieldsOf<BalanceCase>() {
           }};
 }
 
-template <>
-Fields<BalancedValue> FieldsOf<BalancedValue>() {
+Fields<BalancedValue> FieldsOf(Described<BalancedValue>) {
   using T = BalancedValue;
   return {"balance/projectedValue",
           "",
@@ -295,8 +284,7 @@ Fields<BalancedValue> FieldsOf<BalancedValue>() {
           }};
 }
 
-template <>
-Fields<BalancedTarget> FieldsOf<BalancedTarget>() {
+Fields<BalancedTarget> FieldsOf(Described<BalancedTarget>) {
   using T = BalancedTarget;
   return {"",
           "",
@@ -308,21 +296,17 @@ Fields<BalancedTarget> FieldsOf<BalancedTarget>() {
           }};
 }
 
-template <>
-Fields<BalancedProjection> FieldsOf<BalancedProjection>() {
-  using T = BalancedProjection;
-  return {"balance/projection",
-          "",
-          {Property<&T::label>("As measured, or with which balancing"), Computed<T>("targets", TargetsOf)}};
+Fields<BalancedWay> FieldsOf(Described<BalancedWay>) {
+  using T = BalancedWay;
+  return {
+      "balance/projection", "", {Property<&T::label>("As measured, or with which balancing"), Property<&T::targets>()}};
 }
 
-template <>
-Fields<LeftOut> FieldsOf<LeftOut>() {
+Fields<LeftOut> FieldsOf(Described<LeftOut>) {
   return {"balance/leftOut", "", {Properties<&LeftOut::configuration, &LeftOut::why>()}};
 }
 
-template <>
-Fields<BalanceFile> FieldsOf<BalanceFile>() {
+Fields<BalanceFile> FieldsOf(Described<BalanceFile>) {
   using T = BalanceFile;
   using W = WhatIf;
   // As other files have findings, but in another order and with `population` for `of`.
@@ -374,10 +358,11 @@ Fields<BalanceFile> FieldsOf<BalanceFile>() {
 }
 
 std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections) {
-  const bool is_one = projections.size() < 2;
-  return JsonOf(BalanceFile{what_if, is_one ? std::vector<BalancedProjection>() : projections})
-             .dump(1, ' ', false, OrderedJson::error_handler_t::replace) +
-         "\n";
+  const std::vector<BalancedFactor> tables = TabulateBalanced(projections);
+  BalanceFile file{what_if, {}};
+  for (std::size_t way = 0; way < projections.size() && projections.size() > 1; ++way)
+    file.projections.push_back({projections[way].label, TargetRows(tables, way)});
+  return JsonOf(file).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 OrderedJson BalanceSchema() {

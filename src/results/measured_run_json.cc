@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "base/diagnostics.h"

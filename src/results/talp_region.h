@@ -50,7 +50,7 @@ struct TalpRegion {
   }
   bool HasOpenMp() const { return omp_imbalance || omp_scheduling || omp_serialization; }
 
-  FactorValues given;  // rounded to two digits; MPI's where there are no threads is that of the whole
+  FactorValues given;  // rounded to two digits; MPI's is that of the whole where the file has none of MPI
 };
 
 using NotePlace = std::function<void(const Anomaly&, const std::string& place)>;
