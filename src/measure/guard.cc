@@ -79,7 +79,10 @@ int LauncherOutput(int pid) {
   return -1;
 }
 
-using Moment = std::pair<collect::Tick, std::uint64_t>;  // tick, and time by the clock
+struct Moment {
+  collect::Tick tick = 0;
+  std::uint64_t clock = 0;
+};
 
 Moment CurrentMoment() { return {collect::Now(), collect::Nanoseconds(CLOCK_MONOTONIC)}; }
 
@@ -189,7 +192,7 @@ class Guard {
     Page state = page;
     if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
     const bool is_tsc = (page.flags & collect::kClockIsTsc) != 0;
-    if (state.end_tick == 0) EndAsOf(state, is_tsc ? now.first : now.second, now.second);
+    if (state.end_tick == 0) EndAsOf(state, is_tsc ? now.tick : now.clock, now.clock);
     return state;
   }
 
@@ -197,7 +200,7 @@ class Guard {
     rank.is_gone = true;
     rank.state = StateAt(*rank.page, now);
     if (rank.process >= 0) close(rank.process);
-    if (IsFinalized(rank.state) || first_abnormal_.second != 0) return;
+    if (IsFinalized(rank.state) || first_abnormal_.clock != 0) return;
     first_abnormal_ = now;
     for (Watched& other : ranks_) {
       if (!other.is_gone) other.before = StateAt(*other.page, now);

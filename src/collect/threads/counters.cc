@@ -149,13 +149,14 @@ double TicksANanosecond() {
 std::optional<CounterEvents> ParseCounterEvents(const std::string& text) {
   CounterEvents events;
   const char* at = text.c_str();
-  for (auto& [type, config] : events) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    auto& [type, config] = events[i];
     char* end = nullptr;
     type = static_cast<std::uint32_t>(std::strtoul(at, &end, 0));
     if (end == at || *end != ':') return std::nullopt;
     at = end + 1;
     config = std::strtoull(at, &end, 0);
-    if (end == at || *end != (&config == &events[0].second ? ',' : '\0')) return std::nullopt;
+    if (end == at || *end != (i + 1 < events.size() ? ',' : '\0')) return std::nullopt;
     at = end + 1;
   }
   return events;

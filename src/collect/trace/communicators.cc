@@ -234,21 +234,21 @@ std::optional<std::uint32_t> FindWindow(MPI_Win window) {
   return found == nullptr ? std::nullopt : std::optional(found->id);
 }
 
-std::optional<std::uint32_t> BeginEpoch(MPI_Win window, bool is_exposure, MPI_Group group) {
+std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group) {
   const auto held = HoldSharedState();
   TracedWindow* found = Find(window);
   if (found == nullptr) return std::nullopt;
-  std::optional<std::uint32_t>& number = found->groups[is_exposure];
+  std::optional<std::uint32_t>& number = found->groups[static_cast<std::size_t>(epoch)];
   std::vector<std::int32_t> members = MembersOf(group);
   number = HasForeignRanks(members) ? std::nullopt : std::optional(NumberOfGroup(std::move(members)));
   return number;
 }
 
-std::optional<std::uint32_t> EndEpoch(MPI_Win window, bool is_exposure) {
+std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch) {
   const auto held = HoldSharedState();
   TracedWindow* found = Find(window);
   if (found == nullptr) return std::nullopt;
-  return std::exchange(found->groups[is_exposure], std::nullopt);
+  return std::exchange(found->groups[static_cast<std::size_t>(epoch)], std::nullopt);
 }
 
 namespace {

@@ -26,7 +26,6 @@ struct TracedCommunicator {
   int size = 0;  // size of the group that messages go to
   int rank = 0;
   bool is_inter = false;  // between two groups
-  bool is_root = false;   // this rank is the root of the collective at hand
   // Copies made by MPI_Comm_idup, whose members cannot wait to agree on a number: some are kept for them.
   std::uint32_t next_copy = 0;
   int copies_left = 0;
@@ -56,11 +55,13 @@ void AddWindow(MPI_Win window, MPI_Comm in);
 void RemoveWindow(MPI_Win window);
 std::optional<std::uint32_t> FindWindow(MPI_Win window);
 
-// An epoch begins, by a start and until its complete, or as exposure by a post and until its wait: its group, which
-// EndEpoch gives again. Nothing where the window is not known, or where a group has
+// The purpose of an epoch: a start and its complete, or a post and its wait.
+enum class Epoch : std::uint8_t { kAccess, kExposure };
+
+// An epoch begins: its group, which EndEpoch gives again. Nothing where the window is not known, or where a group has
 // ranks of another run.
-std::optional<std::uint32_t> BeginEpoch(MPI_Win window, bool is_exposure, MPI_Group group);
-std::optional<std::uint32_t> EndEpoch(MPI_Win window, bool is_exposure);
+std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group);
+std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch);
 
 // The ideal clock of a rank: how far it would be on a network that takes no time [Rosas14, eq. 3-4]. It advances with
 // computation, and where a rank waits for others it becomes the latest of what the rank depends on. For that every

@@ -318,22 +318,22 @@ int TracedFence(auto function, int assertion, MPI_Win window) {
   return code;
 }
 
-template <bool kIsExposure>
+template <Epoch kEpoch>
 int TracedBeginEpoch(auto function, MPI_Group group, int assertion, MPI_Win window) {
-  RecordEpoch(window, BeginEpoch(window, kIsExposure, group));
+  RecordEpoch(window, BeginEpoch(window, kEpoch, group));
   return function(group, assertion, window);
 }
 
-template <bool kIsExposure>
+template <Epoch kEpoch>
 int TracedEndEpoch(auto function, MPI_Win window) {
   const int code = function(window);
-  if (code == MPI_SUCCESS) RecordEpoch(window, EndEpoch(window, kIsExposure));
+  if (code == MPI_SUCCESS) RecordEpoch(window, EndEpoch(window, kEpoch));
   return code;
 }
 
 int TracedTestEpoch(auto function, MPI_Win window, int* flag) {
   const int code = function(window, flag);
-  if (code == MPI_SUCCESS && *flag != 0) RecordEpoch(window, EndEpoch(window, true));
+  if (code == MPI_SUCCESS && *flag != 0) RecordEpoch(window, EndEpoch(window, Epoch::kExposure));
   return code;
 }
 

@@ -32,7 +32,9 @@ std::uint64_t BytesOfPart(const auto* counts, const MPI_Datatype* types, std::si
 }
 
 // A communicator as one of its ranks knows it. Arguments that only the root needs may be anything elsewhere.
-using Member = TracedCommunicator;
+struct Member : TracedCommunicator {
+  bool is_root = false;
+};
 
 inline std::uint64_t All(const Member& own, std::uint64_t bytes) {
   return static_cast<std::uint64_t>(own.size) * bytes;
@@ -140,8 +142,7 @@ int TracedCollective(auto function, auto... arguments) {
   if constexpr (kIsBlocking) {
     const TracedCommunicator* found = FindForCollective(in, kHasRoot);
     if (found == nullptr) return function(arguments...);
-    TracedCommunicator own = *found;
-    own.is_root = kHasRoot && own.rank == root;
+    const Member own{*found, kHasRoot && found->rank == root};
     Record(OTF2_EvtWriter_MpiCollectiveBegin);
     const int code = function(arguments...);
     ReduceClock(own.shadow, WaitOf(kOperation, own));
@@ -152,8 +153,7 @@ int TracedCollective(auto function, auto... arguments) {
     const int code = function(arguments...);
     const TracedCommunicator* found = FindForCollective(in, kHasRoot);
     if (code != MPI_SUCCESS || found == nullptr) return code;
-    TracedCommunicator own = *found;
-    own.is_root = kHasRoot && own.rank == root;
+    const Member own{*found, kHasRoot && found->rank == root};
     AddRequest(*std::get<kLast>(all), {.kind = RequestKind::kCollective,
                                        .communicator = own.id,
                                        .operation = kOperation,
