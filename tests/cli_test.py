@@ -1988,7 +1988,7 @@ class Limits(unittest.TestCase):
             self.assertNotIn("internal error", done.stderr, what)
 
     def test_of_memory(self):
-        for kibibytes in nightly.some([*range(30000, 120000, 3000), *range(120000, 600000, 60000)], 13):
+        for kibibytes in nightly.some([*range(30000, 120000, 3000), *range(120000, 600000, 60000)], 12):
             for command in (["factors", LU_TRACES[2], "-j1"], ["factors", *LU_TRACES], ["inspect", LU_TRACES[0], "-j4"]):
                 self.check(self.run_within(resource.RLIMIT_AS, kibibytes << 10, *command), (kibibytes, command))
 

@@ -18,7 +18,7 @@ namespace {
 
 struct FactorsOptions : TraceOptions {
   std::string span, series, groups, date, hybrid;
-  std::string kept;  // clean iterations
+  std::string clean_iterations;  // to keep
   std::int64_t eager_limit = -1, reference = 0;
 };
 
@@ -38,14 +38,14 @@ void RefuseRepeated(const std::vector<std::string>& phases) {
 }
 
 void ApplyPhases(const FactorsOptions& options, Study& study) {
-  const bool chooses = options.skip > 0 || options.keep > 0 || !options.kept.empty();
+  const bool chooses = options.skip > 0 || options.keep > 0 || !options.clean_iterations.empty();
   if (!options.span.empty() || chooses) RequireRegions(study.phases);
   for (PhaseSpec& phase : study.phases) {
     if (options.span == "whole") phase.span = Span::kWhole;
     if (options.span == "each") phase.span = Span::kEach;
     if (options.skip > 0) phase.skip = static_cast<std::size_t>(options.skip);
     if (options.keep > 0) phase.keep = static_cast<std::size_t>(options.keep);
-    if (!options.kept.empty()) phase.clean = ParseClean(options.kept, "--clean");
+    if (!options.clean_iterations.empty()) phase.clean = ParseClean(options.clean_iterations, "--clean");
   }
   const bool has_whole = std::ranges::any_of(
       study.phases, [](const PhaseSpec& phase) { return phase.kind == PhaseSpec::Kind::kWholeRun; });
@@ -135,7 +135,7 @@ bool AreTables(const std::vector<std::string>& inputs) {
 
 FactorTable ReadTables(const FactorsOptions& options) {
   const bool is_for_traces = !options.phases.empty() || !options.span.empty() || !options.rules.empty() ||
-                             !options.groups.empty() || !options.preset.empty() || !options.kept.empty() ||
+                             !options.groups.empty() || !options.preset.empty() || !options.clean_iterations.empty() ||
                              !options.counters.instructions.empty() || !options.counters.cycles.empty() ||
                              options.skip > 0 || options.keep > 0 || options.eager_limit >= 0 ||
                              options.application > 0 || !options.accepted.empty();
@@ -178,8 +178,8 @@ int Factors(const FactorsOptions& options, const Common& common) {
     WriteTable(table, format, options, messages);
     return 0;
   }
-  RefuseRepeated(options.phases);
   Study study = StudyOfInputs(options);
+  RefuseRepeated(options.phases);
   Apply(options, study);
   const StudyResults measured = MeasureRuns(study, messages.Progress());
   const auto warn = [&] { messages.FindingsOf(measured.table, measured.runs); };
@@ -207,7 +207,7 @@ void AddFactorsCommand(CommandLine& line) {
   AddChoiceOption(command, "--span", options.span, {"whole", "each"},
                   "Count the whole window of a rank, or each occurrence (default: whole where the gaps are small)");
   AddIterationOptions(command, options);
-  command->add_option("--clean", options.kept,
+  command->add_option("--clean", options.clean_iterations,
                       "Keep undisturbed iterations: longest for the longest run of them, or how many of the cleanest");
   AddChoiceOption(command, "--rules", options.rules, {"bsc", "causal"}, "Rules of the ideal replay (default: bsc)");
   command->add_option("--eager-limit", options.eager_limit, "With causal: bytes from which messages rendezvous")

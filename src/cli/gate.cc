@@ -31,7 +31,7 @@ History ReadBaseline(const std::string& path, std::optional<Scaling> scaling, Di
   if (std::filesystem::is_directory(path, code)) return ReadHistory(path, diagnostics, scaling);
   MeasuredResults results = ReadResultFile(path, scaling);
   results.accepted.clear();
-  return {results};
+  return {std::move(results)};
 }
 
 // The forms of the verdicts that were asked for, with the files that they go to.

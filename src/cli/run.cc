@@ -267,7 +267,6 @@ std::vector<StudyToRun> StudiesFor(const InputFiles& files, const RunOptions& op
     entry.row.name = "runs without a study";
     const std::string folder = folder_of("runs");
     entry = StudyOfRuns(files, options, folder.empty() ? "report" : folder, messages);
-    entry.folder = folder;
   });
   return entries;
 }
