@@ -106,7 +106,7 @@ std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning mean
 // "cycles", "instructions", "CPU time".
 std::string ToString(CounterMeaning meaning);
 
-// The meaning of a counter by the usual names.
+// The meaning of a counter by the usual names; nothing for others.
 std::optional<CounterMeaning> UsualMeaning(const std::string& name);
 
 // Counts of a CPU time counter in one second, by its unit and scale. Nanoseconds where the unit is none of

@@ -327,7 +327,7 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFa
   Trace& trace = builder.trace();
   std::vector<Diagnostics> diagnostics(tasks.size());
   std::vector<std::uint64_t> sizes;
-  for (const ParaverTaskParts& task : tasks) sizes.push_back(task.Bytes());
+  for (const ParaverTaskParts& task : tasks) sizes.push_back(task.BytesOfParts());
   const std::vector<std::size_t> order = LargestFirst(sizes);
   ParallelFor(tasks.size(), [&](std::size_t i) {
     const std::size_t rank = order[i];

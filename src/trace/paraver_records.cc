@@ -505,7 +505,7 @@ ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text) 
   return BlockReader(input, log).Read(text);
 }
 
-std::size_t ParaverTaskParts::Bytes() const {
+std::size_t ParaverTaskParts::BytesOfParts() const {
   std::size_t all = 0;
   for (const Part& part : parts) all += std::accumulate(part.bytes.begin(), part.bytes.end(), std::size_t{0});
   return all;

@@ -193,7 +193,7 @@ struct ParaverTaskParts {
   std::vector<Part> parts{};
 
   bool IsInOrder(ParaverStream stream) const { return in_order[static_cast<std::size_t>(stream)]; }
-  std::size_t Bytes() const;
+  std::size_t BytesOfParts() const;
 };
 
 struct ParaverBlock {

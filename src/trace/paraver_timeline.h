@@ -146,8 +146,8 @@ class ParaverMessages {
  public:
   ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world);
 
-  // Records messages of the call that the rank is in; `others_send`, `others_receive`: calls entered when it is left
-  // may post such.
+  // Records messages of the call that the rank is in; `others_send`, `others_receive`: calls entered at the moment when
+  // it is left may send, or receive.
   void InCall(Tick enter, Tick leave, MpiCall call, bool others_send, bool others_receive, RankBuilder& rank);
   // Posted before a time outside any call: the builder counts them.
   void OutsideUntil(Tick tick, RankBuilder& rank);
