@@ -144,7 +144,6 @@ std::vector<double> ProcessorLoads(const BalancingProblem& problem, const std::v
 std::vector<std::uint32_t> TasksByFallingLoad(const std::vector<double>& loads);
 
 // Bytes that tasks exchange: neighbours of every node, in compressed rows.
-
 class TaskGraph {
  public:
   using Neighbour = std::pair<std::uint32_t, double>;  // node and bytes
@@ -172,7 +171,6 @@ class TaskGraph {
 TaskGraph ProcessorGraph(const BalancingProblem& problem);
 
 // Nodes of a graph in two parts, with loads in proportion and few bytes between them.
-
 struct TwoParts {
   std::vector<bool> is_second;  // per node
   double bytes = 0;             // between the parts

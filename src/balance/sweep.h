@@ -21,7 +21,8 @@ struct SweepRun {
   std::vector<double> task_bytes;  // state of every task; empty: not counted
 };
 
-// Beside those of all its replays, of which a configuration sets placement, strategy, interval and the state of tasks.
+// Options of a sweep, and those of its replays: placement, strategy, interval, scale, whether computation counts and
+// the state of tasks follow from each configuration and its run [ReplayConfiguration].
 struct SweepOptions : TaskReplayOptions {
   std::vector<std::size_t> processors = {};  // empty: as the levels say
   std::vector<std::size_t> levels = {};      // tasks a processor; empty: all that the processors leave, else 2, 4 and 8

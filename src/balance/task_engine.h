@@ -108,7 +108,7 @@ class TaskEngine {
   std::vector<std::uint32_t> placement_;
   std::vector<std::deque<std::uint32_t>> ready_;  // tasks by processor
   std::vector<bool> busy_;                        // processors
-  std::vector<std::uint32_t> last_task_;          // per processor
+  std::vector<std::uint32_t> last_task_;          // per processor; kNoTask: none yet
   std::vector<std::size_t> cold_iteration_;       // per task: after its last move
   std::vector<Shared> shared_;                    // per processor
   std::vector<Tick> free_since_;                  // when a processor that is not busy became so

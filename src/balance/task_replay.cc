@@ -12,6 +12,7 @@ namespace farscale {
 namespace {
 
 constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+constexpr std::uint32_t kNoTask = static_cast<std::uint32_t>(-1);
 
 }  // namespace
 
@@ -27,7 +28,7 @@ TaskEngine::TaskEngine(const TaskProgram& tasks, const Machine& machine, const T
   ready_.resize(machine.processors());
   busy_.assign(machine.processors(), false);
   free_since_.assign(machine.processors(), 0);
-  last_task_.assign(machine.processors(), kNoWaiter);
+  last_task_.assign(machine.processors(), kNoTask);
   cold_iteration_.assign(tasks.tasks(), kNever);
   shared_.resize(machine.processors());
   sent_.assign(tasks_.program.messages, kUnknownTime);
@@ -89,7 +90,7 @@ void TaskEngine::Start(std::uint32_t task, Tick time) {
   busy_[processor] = true;
   states_[task].clock = std::max({states_[task].clock, time, free_since_[processor]});
   const std::uint32_t before = std::exchange(last_task_[processor], task);
-  if (before != kNoWaiter && before != task) {
+  if (before != kNoTask && before != task) {
     ++result_.switches;
     if (!options_.costs.are_free) states_[task].clock += Ticks(options_.costs.switch_seconds);
   }

@@ -137,7 +137,7 @@ std::optional<double> CoresPerNode(const std::vector<FactorRow>& rows) {
   return most.value_or(0) > 1 ? most : std::nullopt;
 }
 
-void CountRuns(const AllocationTerms& terms) {
+void CountRuns(AllocationTerms& terms) {
   AllocationPack& pack = terms.pack;
   pack.counts = terms.counts.size();
   for (const RunsAt& runs : terms.counts) {
@@ -147,7 +147,7 @@ void CountRuns(const AllocationTerms& terms) {
   pack.cores_per_node = CoresPerNode(terms.rows);
 }
 
-void ChooseIterations(const AllocationTerms& terms) {
+void ChooseIterations(AllocationTerms& terms) {
   AllocationPack& pack = terms.pack;
   const std::optional<double> planned =
       terms.options.iterations ? terms.options.iterations : terms.results.problem.iterations;
@@ -166,7 +166,7 @@ double LargestEfficiency(const AllocationPack& pack) {
   return largest;
 }
 
-void AddProjected(const AllocationTerms& terms) {
+void AddProjected(AllocationTerms& terms) {
   AllocationPack& pack = terms.pack;
   const FactorProjection* projection = terms.projection;
   if (projection == nullptr) return;
@@ -283,7 +283,7 @@ std::vector<std::pair<double, double>> CheckSizes(const AllocationPack& pack) {
 // Runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with the
 // scaling. Throws a usage error where times and factors agree with the other kind of scaling and not with the one
 // stated, and where the runs of the phase exclude it.
-void FindContradictions(const AllocationTerms& terms) {
+void FindContradictions(AllocationTerms& terms) {
   AllocationPack& pack = terms.pack;
   const FactorTable& table = terms.results.table;
   pack.doubts = DoubtsOf(table.findings);
@@ -324,7 +324,7 @@ PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) 
 
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options) {
   AllocationPack pack;
-  const AllocationTerms terms = GatherTerms(results, options, pack);
+  AllocationTerms terms = GatherTerms(results, options, pack);
   pack.phase_description = DescriptionOf(results, pack.phase);
   pack.is_scaling_shown = pack.scaling && !results.table.scaling;
   pack.required = options.efficiency;

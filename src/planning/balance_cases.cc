@@ -43,8 +43,8 @@ bool IsComparable(const Configuration& a, const Configuration& best, BalanceAxis
 }
 
 std::multimap<double, std::size_t>& LineOf(const std::string& strategy, std::vector<SweepLine>& lines) {
-  const auto found = std::ranges::find(lines, strategy, &SweepLine::first);
-  return found != lines.end() ? found->second : lines.emplace_back(strategy, SweepLine::second_type()).second;
+  const auto found = std::ranges::find(lines, strategy, &SweepLine::strategy);
+  return found != lines.end() ? found->points : lines.emplace_back(SweepLine{strategy, {}}).points;
 }
 
 // The outcome that balancing is best compared with: it may be done without.
@@ -217,9 +217,9 @@ std::vector<SweepLine> SweepOver(const WhatIf& what_if, const BalanceCase& one, 
   }
   if (values.size() < 2) return {};
   for (auto& [strategy, points] : unbalanced) {
+    if (axis != BalanceAxis::kInterval) continue;
     const std::size_t outcome = points.begin()->second;
-    if (axis == BalanceAxis::kInterval) points.clear();  // without balancing nothing depends on it
-    if (!points.empty()) continue;
+    points.clear();  // without balancing nothing depends on the interval
     for (const double x : values) points.emplace(x, outcome);
   }
   lines.insert(lines.end(), unbalanced.begin(), unbalanced.end());

@@ -80,7 +80,10 @@ std::vector<std::size_t> RowsOf(const WhatIf& what_if, const BalanceCase& one);
 enum class BalanceAxis { kInterval, kLevel, kProcessors };
 
 // The id of a strategy, and outcomes by iterations, tasks a processor, or processors.
-using SweepLine = std::pair<std::string, std::multimap<double, std::size_t>>;
+struct SweepLine {
+  std::string strategy;
+  std::multimap<double, std::size_t> points;
+};
 
 // Around the best outcome of a case everything else is held: one line a strategy, the unbalanced last. Over intervals
 // that is the same value everywhere. Empty where there is no best, or only one value of x.

@@ -23,10 +23,10 @@ struct Results;
 
 // ln(after / before) of a product as the sum of its parts, exactly. Parts by their ids: factors, "rest", which no
 // factor explains (the whole is not exactly the product of its parts), and of times "base": the computation of the
-// reference run. Where counters tell, that is "baseInstructions" and "baseInstructionRate", or instead of it "baseIpc"
-// and "baseFrequency".
+// reference run. With counters that is "baseInstructions" and "baseInstructionRate", the latter as "baseIpc" and
+// "baseFrequency" where cycles are known.
 struct Decomposition {
-  using Part = std::pair<std::string, double>;  // that it adds to the logarithm of the whole
+  using Part = std::pair<std::string, double>;  // id, and what it adds to the logarithm of the whole
 
   double logarithm = 0;
   std::vector<Part> parts;

@@ -385,8 +385,8 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
                {"narrow", ""},
                {"small", ""},
                {"lost", LostTime(ends, names.heading)},
-               {"nextRun", ""}};
-  tags["notes"] = Data::array();
+               {"nextRun", ""},
+               {"notes", Data::array()}};
   if (const Data verdict = Verdict(results, rows, projection, ends); verdict != false) {
     tags["verdict"] = Join(RenderSentences(texts, "verdict.txt", verdict), " ");
     tags["numbers"] = Numbers(verdict, ends);
@@ -405,7 +405,7 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
 
 Data OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
                          const PhaseNames& names, const ReportParts& parts) {
-  Data tags = OverviewWithoutFigures(results, rows, projection, names, parts.texts, parts.common).first;
+  Data tags = OverviewWithoutFigures(results, rows, projection, names, parts.texts, parts.common).tags;
   if (projection == nullptr || !projection->obstacle.empty()) return tags;
   const Chart chart = OverviewChart(results, *projection, names.heading);
   tags["figure"] = AddChart(chart, names.anchor + "-projection.svg", parts.model);

@@ -119,7 +119,7 @@ TEST(Overview, PhasesAreComparedAtOneTarget) {
   const PhaseKey key{"", {"b"}};
   const ReportData overview = OverviewWithoutFigures(results, results.table.Rows(key), &results.projections[1],
                                                      {"b", "b"}, test::OwnTexts(), CommonTarget({&results}))
-                                  .first;
+                                  .tags;
   EXPECT_EQ(overview["lost"]["last"], "128");
   EXPECT_THAT(overview["verdict"].get<std::string>(), HasSubstr("reliable up to 256 cores"));
   results.projections.pop_back();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 
 #include "base/text.h"
 #include "report/sections.h"
@@ -119,8 +120,9 @@ Data Choices(const std::vector<SampledMachine>& machines, const std::vector<doub
   Data sides = Data::array();
   for (const auto& [name, projection] : machines) {
     Data factors = Data::object();
-    for (const FactorProjection& factor :
-         projection != nullptr ? projection->factors : std::vector<FactorProjection>()) {
+    const std::span<const FactorProjection> known =
+        projection != nullptr ? projection->factors : std::span<const FactorProjection>();
+    for (const FactorProjection& factor : known) {
       if (factor.curve.empty() || !IsShown(factor)) continue;
       factors[std::string(Describe(factor.factor).id)] = Choices(*projection, factor, counts, codes);
     }

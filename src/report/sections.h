@@ -187,9 +187,12 @@ std::string FormatCoreHours(double hours);
 
 // The first screen of a phase: how it scales, what is to blame, and how sure that is.
 
-// Its tags in docs/templates.md. And the factor that costs most at the end of the reliable range, or else in the
-// largest run, with its share of the time of all cores; nothing where no loss is known.
-using Overview = std::pair<ReportData, std::optional<std::pair<Factor, double>>>;
+struct Overview {
+  ReportData tags;  // docs/templates.md
+  // The factor that costs most at the end of the reliable range, or else in the largest run, with its share of the time
+  // of all cores; nothing where no loss is known.
+  std::optional<std::pair<Factor, double>> largest_loss;
+};
 
 // The largest target at which most phases of these studies are reliable, to compare their losses at; nothing for one
 // phase, and where there is none.

@@ -85,16 +85,16 @@ TEST(BalanceCases, SweepsHoldEverythingElse) {
   const WhatIf what_if = test::MakeWhatIf();
   const std::vector<SweepLine> intervals = SweepOver(what_if, OnlyCase(what_if), BalanceAxis::kInterval);
   ASSERT_EQ(intervals.size(), 3u);
-  EXPECT_EQ(intervals[1].first, "refine");
-  EXPECT_EQ(intervals[1].second.begin()->second, 4u);
-  EXPECT_EQ(intervals[1].second.rbegin()->first, 20);
-  EXPECT_EQ(intervals[2].first, "none");  // the same at every interval
-  EXPECT_EQ(intervals[2].second.begin()->second, 1u);
-  EXPECT_EQ(intervals[2].second.rbegin()->second, 1u);
+  EXPECT_EQ(intervals[1].strategy, "refine");
+  EXPECT_EQ(intervals[1].points.begin()->second, 4u);
+  EXPECT_EQ(intervals[1].points.rbegin()->first, 20);
+  EXPECT_EQ(intervals[2].strategy, "none");  // the same at every interval
+  EXPECT_EQ(intervals[2].points.begin()->second, 1u);
+  EXPECT_EQ(intervals[2].points.rbegin()->second, 1u);
   const std::vector<SweepLine> levels = SweepOver(what_if, OnlyCase(what_if), BalanceAxis::kLevel);
   ASSERT_EQ(levels.size(), 3u);
-  EXPECT_EQ(levels[2].second.size(), 2u);  // without balancing at both levels
-  EXPECT_EQ(levels[0].second.size(), 1u);
+  EXPECT_EQ(levels[2].points.size(), 2u);  // without balancing at both levels
+  EXPECT_EQ(levels[0].points.size(), 1u);
   EXPECT_THAT(SweepOver(what_if, OnlyCase(what_if), BalanceAxis::kProcessors), IsEmpty());
   EXPECT_THAT(BestOfStrategies(what_if, OnlyCase(what_if)), ElementsAre(0, 1, 5, 3));
 }

@@ -96,7 +96,7 @@ double LargestMakespan(const WhatIf& what_if, const std::vector<SweepLine>& line
 // 80 % of the replicas lie between; nothing where one of the outcomes has none.
 std::vector<ChartBand> ReplicaBand(const WhatIf& what_if, const SweepLine& line, double unit) {
   std::vector<ChartBand> band;
-  for (const auto& [x, outcome] : line.second) {
+  for (const auto& [x, outcome] : line.points) {
     std::vector<double> replicas = what_if.outcomes[outcome].replicas;
     if (replicas.empty()) return {};
     std::sort(replicas.begin(), replicas.end());
@@ -138,7 +138,7 @@ Data TableOfSweep(const WhatIf& what_if, const std::vector<SweepLine>& lines, co
   std::vector<std::string> header;
   for (const SweepLine& line : lines) {
     header.push_back(NameOfLine(what_if, line));
-    for (const auto& [x, outcome] : line.second) values.insert(x);
+    for (const auto& [x, outcome] : line.points) values.insert(x);
   }
   std::vector<std::vector<std::string>> rows;
   for (const double x : values) {

@@ -119,7 +119,7 @@ Data CountRows(const ComparedPhase& phase, Factor whole) {
     Data row = ComparedValues(number != nullptr ? *number : ComparedNumber{},
                               [&](double value) { return FormatValue(whole, value); });
     row.update({{"cores", FormatCores(count.cores)},
-                {"most", most != nullptr ? "most by " + PartName(*most) : ""},
+                {"most", most != nullptr ? "most by " + PartName(most->first) : ""},
                 {"timeFrom", time["from"]},
                 {"timeTo", time["to"]},
                 {"timeChange", time["change"]}});
@@ -166,25 +166,25 @@ void AddParts(const ComparedPhase& phase, bool is_time, Data& section) {
     return is_time ? count.time : count.efficiency;
   };
   Data columns = Data::array(), rows = Data::array(), totals = Data::array();
-  std::vector<Decomposition::Part> kinds;  // each once, as the first count has it
+  std::vector<std::string> ids;  // each part once
   for (const ComparedCount& count : phase.counts) {
     if (!difference(count)) continue;
     columns.push_back({{"cores", FormatCores(count.cores)}});
     totals.push_back({{"text", HundredTimes(difference(count)->logarithm)}});
     for (const Decomposition::Part& part : difference(count)->parts) {
-      if (std::ranges::count(kinds, part.first, &Decomposition::Part::first) == 0) kinds.push_back(part);
+      if (std::ranges::count(ids, part.first) == 0) ids.push_back(part.first);
     }
   }
-  for (const Decomposition::Part& kind : kinds) {
+  for (const std::string& id : ids) {
     Data cells = Data::array();
     for (const ComparedCount& count : phase.counts) {
       if (!difference(count)) continue;
       const auto& parts = difference(count)->parts;
-      const auto part = std::ranges::find(parts, kind.first, &Decomposition::Part::first);
+      const auto part = std::ranges::find(parts, id, &Decomposition::Part::first);
       cells.push_back({{"text", part != parts.end() ? HundredTimes(part->second) : kNoValue},
                        {"isLargest", part != parts.end() && difference(count)->Largest() == &*part}});
     }
-    rows.push_back({{"name", PartName(kind)}, {"cells", cells}});
+    rows.push_back({{"name", PartName(id)}, {"cells", cells}});
   }
   const std::string caption =
       is_time ? "time of an iteration" : NameInSentence(WidestEfficiency(phase, Factor::kGlobalEfficiency));
@@ -385,8 +385,7 @@ std::vector<std::filesystem::path> WriteCompared(const std::vector<ComparedResul
   return WriteFiles(folder, files);
 }
 
-template <>
-Fields<Decomposition> FieldsOf<Decomposition>() {
+Fields<Decomposition> FieldsOf(Described<Decomposition>) {
   using T = Decomposition;
   return {"compare/difference",
           "",
@@ -405,8 +404,7 @@ Fields<Decomposition> FieldsOf<Decomposition>() {
           }};
 }
 
-template <>
-Fields<ComparedNumber> FieldsOf<ComparedNumber>() {
+Fields<ComparedNumber> FieldsOf(Described<ComparedNumber>) {
   using T = ComparedNumber;
   const auto of_change = [](auto value) {
     return [value](const T& number) { return number.change ? std::optional(value(number)) : std::nullopt; };
@@ -427,8 +425,7 @@ Fields<ComparedNumber> FieldsOf<ComparedNumber>() {
           }};
 }
 
-template <>
-Fields<ComparedCount> FieldsOf<ComparedCount>() {
+Fields<ComparedCount> FieldsOf(Described<ComparedCount>) {
   using T = ComparedCount;
   return {"compare/count",
           "A core count that was run on either side",
@@ -444,8 +441,7 @@ Fields<ComparedCount> FieldsOf<ComparedCount>() {
           }};
 }
 
-template <>
-Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
+Fields<ProjectedPair> FieldsOf(Described<ProjectedPair>) {
   using T = ProjectedPair;
   return {"compare/pair",
           "",
@@ -457,8 +453,7 @@ Fields<ProjectedPair> FieldsOf<ProjectedPair>() {
           }};
 }
 
-template <>
-Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
+Fields<ComparedTarget> FieldsOf(Described<ComparedTarget>) {
   using T = ComparedTarget;
   return {"compare/target",
           "Projections at a common core count",
@@ -471,8 +466,7 @@ Fields<ComparedTarget> FieldsOf<ComparedTarget>() {
           }};
 }
 
-template <>
-Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
+Fields<ComparedPhase> FieldsOf(Described<ComparedPhase>) {
   using T = ComparedPhase;
   const auto of_phase = [](ComparedSide T::*side, const Fields<PhaseId>& fields) {
     return Embed(side, Fields<ComparedSide>{Embed(&ComparedSide::phase, fields)});
@@ -502,8 +496,7 @@ Fields<ComparedPhase> FieldsOf<ComparedPhase>() {
       }};
 }
 
-template <>
-Fields<ComparedResults> FieldsOf<ComparedResults>() {
+Fields<ComparedResults> FieldsOf(Described<ComparedResults>) {
   using T = ComparedResults;
   return {"compare/comparison",
           "",
@@ -518,8 +511,7 @@ Fields<ComparedResults> FieldsOf<ComparedResults>() {
           }};
 }
 
-template <>
-Fields<CompareFile> FieldsOf<CompareFile>() {
+Fields<CompareFile> FieldsOf(Described<CompareFile>) {
   return Fields<CompareFile>{
       "compare", "", {Property<&CompareFile::comparisons>("Each result against the first").LeastItems(1)}}
       .File("farscale-compare", kCompareVersion, kCompareVersion, "comparison");

@@ -13,7 +13,7 @@
 namespace farscale {
 
 // "serialization", "the base (instructions of the reference run)".
-std::string PartName(const Decomposition::Part& part);
+std::string PartName(const std::string& id);
 
 // "+12.3 %" of a ratio or its logarithm.
 std::string FormatRise(double ratio);

@@ -21,7 +21,7 @@ constexpr double kWorthSaying = 0.0005;  // in logarithms: half a printed digit
 // Adds the largest part of a difference and the `most` that are largest; empty texts for null.
 void AddParts(const Decomposition* difference, std::size_t most, Data& text) {
   const Decomposition::Part* largest = difference != nullptr ? difference->Largest() : nullptr;
-  text["largest"] = largest != nullptr ? PartName(*largest) : "";
+  text["largest"] = largest != nullptr ? PartName(largest->first) : "";
   text["parts"] = largest != nullptr ? DescribeParts(*difference, most) : "";
 }
 
@@ -152,7 +152,7 @@ Data NoteTags(const ComparedResults& compared, const ComparedPhase& phase) {
 
 }  // namespace
 
-std::string PartName(const Decomposition::Part& part) {
+std::string PartName(const std::string& id) {
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"base", "the base (useful time of the reference run)"},
       {"baseInstructions", "the base (instructions of the reference run)"},
@@ -160,10 +160,11 @@ std::string PartName(const Decomposition::Part& part) {
       {"baseIpc", "the base (instructions a cycle in the reference run)"},
       {"baseFrequency", "the base (frequency in the reference run)"},
       {"rest", "the rest (the whole is not exactly the product of its parts)"}};
-  for (const auto& [id, name] : kNames) {
-    if (part.first == id) return name;
+  for (const auto& [known, name] : kNames) {
+    if (id == known) return name;
   }
-  return NameInSentence(*FactorById(part.first));
+  const std::optional<Factor> factor = FactorById(id);
+  return factor ? NameInSentence(*factor) : id;
 }
 
 std::string FormatRise(double ratio) {
@@ -186,7 +187,7 @@ std::string DescribeParts(const Decomposition& difference, std::size_t most) {
   std::vector<std::string> texts;
   for (const Decomposition::Part& part : parts) {
     if (texts.size() == most || std::fabs(part.second) < kWorthSaying) break;
-    texts.push_back(fmt::format("{} {} ({:.0f} %)", PartName(part), FormatRise(std::exp(part.second)),
+    texts.push_back(fmt::format("{} {} ({:.0f} %)", PartName(part.first), FormatRise(std::exp(part.second)),
                                 100 * part.second / difference.logarithm));
   }
   return Join(texts, ", ");
