@@ -36,7 +36,8 @@ struct PathSegment {
   friend bool operator==(const PathSegment&, const PathSegment&) = default;
 };
 
-// Segments in the order of time. The path ends on the rank that ends last; of equals on the lowest.
+// The critical path [Boehme13, section 4.4; docs/formulas.md, critical path]: segments in the order of time. It ends on
+// the rank that ends last; of equals on the lowest.
 std::vector<PathSegment> FindCriticalPath(const WaitStates& states);
 
 // Ticks of the path by rank and call path.
@@ -53,8 +54,8 @@ struct Slack {
   std::vector<double> nearly_critical;  // one a call path: ticks of all ranks with little slack, waits left out
 };
 
-// A receive can begin no sooner than its message is sent, a collective operation no sooner than it has what it needs;
-// a send waits for its receiver only where the trace shows that it did.
+// A receive can begin no sooner than its message is sent, a collective operation no sooner than it has what it needs; a
+// send waits for its receiver only where the trace shows that it did [docs/formulas.md, slack].
 Slack FindSlack(const Trace& trace, const Matching& matching, const WaitStates& states);
 
 struct RankLosses {

@@ -75,7 +75,7 @@ Fix MakeFix(std::vector<const std::vector<Saving>*> lists);
 // A replay may differ by this share from the measured length; chosen: beyond, its gains mean nothing.
 inline constexpr double kMeasuredPrecision = 1e-3;
 
-// A phase as a program for the replay engine [replay/engine.h] that takes exactly as long as was measured: calls wait
+// A phase as a program for the replay engine [replay/replay.h] that takes exactly as long as was measured: calls wait
 // for what they waited for, and what they take beyond is computation. Without a delay, it takes as long as the phase
 // would have taken without it [docs/formulas.md, gain of a fix].
 struct MeasuredProgram {

@@ -509,7 +509,7 @@ class DeviationSearch {
                                                                                           : CausePlace::kForAWhile;
   }
 
-  // Cells that recur on a rank, more often than so, are its own.
+  // Ranks with more than `most` cells: each is a cause of its own.
   void TakeFrequentRows(double most, CellsByRow& of_rows) {
     std::erase_if(of_rows, [&](const auto& of_row) {
       if (static_cast<double>(of_row.second.size()) <= most) return false;
@@ -580,7 +580,7 @@ class DeviationSearch {
     if (count == 0 || static_cast<double>(in_gap) > std::max(1.0, kInGap * static_cast<double>(count))) return;
     TakeFirstColumns(of_rows);
     const std::size_t few = std::max<std::size_t>(1, rows_.size() / 8);
-    // The rest is examined together.
+    // Cells that recur on a rank are its own; the rest is examined together.
     if (of_rows.size() <= few && !IsOneThatMoves(of_rows)) TakeFrequentRows(kRarely, of_rows);
     // A rank that has it far more often than the others is none of those that take turns.
     std::vector<double> counts;

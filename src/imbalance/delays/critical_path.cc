@@ -31,13 +31,6 @@ std::vector<PathSegment> FindCriticalPath(const WaitStates& states) {
   return segments;
 }
 
-std::vector<Tick> BeginsOfStretches(std::vector<Tick> samples, std::size_t step) {
-  std::ranges::sort(samples);
-  std::vector<Tick> begins = {std::numeric_limits<Tick>::min()};
-  for (std::size_t i = step; i < samples.size(); i += step) begins.push_back(samples[i]);
-  return begins;
-}
-
 std::map<std::pair<std::uint32_t, PathId>, Tick> CriticalTicks(const Activities& activities,
                                                                const std::vector<PathSegment>& segments) {
   std::map<std::pair<std::uint32_t, PathId>, Tick> profile;

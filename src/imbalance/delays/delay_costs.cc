@@ -310,4 +310,11 @@ DelayCosts FindDelayCosts(const WaitStates& states, std::size_t iterations, Dela
   return DelayAccounts(states, iterations, rules, charge_end).Settle();
 }
 
+std::vector<Tick> BeginsOfStretches(std::vector<Tick> samples, std::size_t step) {
+  std::ranges::sort(samples);
+  std::vector<Tick> begins = {std::numeric_limits<Tick>::min()};
+  for (std::size_t i = step; i < samples.size(); i += step) begins.push_back(samples[i]);
+  return begins;
+}
+
 }  // namespace farscale

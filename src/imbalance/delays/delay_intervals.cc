@@ -203,6 +203,7 @@ void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector
       times.Clear();
       AddBetween(activities.ranks[rank], states.ranks[rank].waits, rules, sums[rank], from, to, times);
     };
+    range.intervals.reserve(range.end - range.first);
     for (std::uint32_t i = range.first; i < range.end; ++i) {
       const WaitState& wait = states.ranks[range.rank].waits[i];
       const SyncMark from = PointBefore(states, range.rank, wait);
