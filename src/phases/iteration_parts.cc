@@ -152,7 +152,7 @@ std::size_t BurstList::FirstTurn(const ResolvedLandmark& known, std::size_t begi
 // The bursts of landmarks in an iteration, in order: those that most speaks for, the earlier of equal ones, and of the
 // turns of an inner loop the first. `times`: when the landmarks begin on another rank, empty when not known; then less
 // speaks for a burst that is too short for the landmark.
-std::vector<std::size_t> FindInIteration(const std::vector<ResolvedLandmark>& landmarks, const std::vector<Tick>& times,
+std::vector<std::size_t> FindInIteration(const std::vector<ResolvedLandmark>& landmarks, std::span<const Tick> times,
                                          BurstList& bursts) {
   const std::size_t count = bursts.lengths.size(), most = landmarks.size();
   std::vector<std::size_t> found(most);
@@ -202,7 +202,7 @@ LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const std::vecto
   if (shown != nullptr) shown->assign(known.size(), {0, 0});
   for (std::size_t k = 0; k < iterations.size(); ++k) {
     list.Prepare(iterations[k], regions[k]);
-    bursts.push_back(FindInIteration(known, k < times.size() ? times[k] : std::vector<Tick>(), list));
+    bursts.push_back(FindInIteration(known, k < times.size() ? times[k] : std::span<const Tick>(), list));
     for (std::size_t j = 0; shown != nullptr && j < known.size(); ++j) {
       auto& [score, ratio] = (*shown)[j];
       score += list.Score(known[j], bursts[k][j]) / count;

@@ -29,8 +29,6 @@ inline constexpr Anomaly kRankInNoGroup{"rankInNoGroup", Severity::kNote,
 
 namespace farscale {
 
-struct RankGroup;
-
 // A position on a rank's timeline: between call `call - 1` and call `call`, and between region events `event - 1` and
 // `event`. Several edges can share a tick; the two numbers distinguish them. A time window may also cut through a
 // call: then `tick` lies inside it, and it belongs to the window on either side.
@@ -162,9 +160,6 @@ std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std:
 // times, but for the end of what they do: where a thread is idle at the end of the phase or of an iteration, waiting
 // for a fork behind it, its part ends with its last team.
 PhaseCut CutOfLocations(const Trace& trace, const PhaseCut& cut, const Trace& locations);
-
-// The groups with all threads of their ranks.
-std::vector<RankGroup> GroupsOfLocations(const std::vector<RankGroup>& groups, const Trace& locations);
 
 // Counters are sampled at the edges of calls and regions; an edge of a phase may lie between two samples.
 

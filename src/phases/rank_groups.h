@@ -91,4 +91,7 @@ std::vector<RankRange> ParseRankRanges(const std::string& text, const std::strin
 // error when a group has no rank in this trace, or two groups have the same one.
 std::vector<RankGroup> NamedGroups(const Trace& trace, const std::vector<GroupSpec>& specs);
 
+// The groups with all threads of their ranks.
+std::vector<RankGroup> GroupsOfLocations(const std::vector<RankGroup>& groups, const Trace& locations);
+
 }  // namespace farscale

@@ -16,6 +16,7 @@
 #include "imbalance/diagnosis.h"
 #include "parallel/bytes.h"
 #include "phases/phase_cut.h"
+#include "phases/rank_groups.h"
 #include "replay/clock_repair.h"
 #include "replay/matching.h"
 #include "replay/unknown_waits.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -219,11 +220,11 @@ void AddCollectiveDelays(Growing& growing) {
 
 void OrderScans(Growing& growing) {
   Program& program = growing.program;
-  std::vector<std::uint32_t> orders(growing.plan.groups.size(), kNoWaiter);
+  std::vector<std::optional<std::uint32_t>> orders(growing.plan.groups.size());
   for (const auto& [operation, ranks] : program.scan_ranks) {
     const auto group = static_cast<std::size_t>(std::ranges::upper_bound(growing.first_operation, operation) -
                                                 growing.first_operation.begin() - 1);
-    if (orders[group] == kNoWaiter) {
+    if (!orders[group]) {
       const RankDivision& division = growing.plan.groups[group];
       orders[group] = static_cast<std::uint32_t>(program.scan_orders.size());
       ScanOrder& order = program.scan_orders.emplace_back();
@@ -233,7 +234,7 @@ void OrderScans(Growing& growing) {
         order.places.push_back(static_cast<std::uint32_t>(PlaceInGroup(growing.plan.grid, division, rank)));
       }
     }
-    program.order_of_scan[operation] = orders[group];
+    program.order_of_scan[operation] = *orders[group];
   }
 }
 
@@ -241,7 +242,7 @@ void OrderScans(Growing& growing) {
 
 Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                      const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
-  if (network != nullptr && network->IsIdeal()) network = nullptr;  // as the replay has it
+  network = TimedNetwork(network);
   Growing growing{
       plan, messages, {rules, false, network}, model.runs.back().ticks_per_second, GrownNodes(model, plan.grid), {0}};
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {

@@ -100,13 +100,12 @@ void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules);
 
 // The calls of the classes side by side: which call of one class is which of another, and in which order they come.
 
-// A call among all that any class makes in an iteration of a kind: what calls of several classes have in common if they
-// are the same. The parts of equal sites do the same; messages have one peer, within no group, and completions those of
-// the post.
+// A call as the classes are compared by it: only what equal calls of several classes have in common is set. The parts
+// of equal sites do the same; messages have one peer, within no group, and completions those of the post.
 using CallSite = CallRule;
 using SiteSequence = std::vector<CallSite>;
 
-// Messages go some steps in the grid.
+// True if the part sends to a rank some steps away in the grid.
 bool IsOffset(const PartRule& part);
 
 // The calls of a class in an iteration of a kind. Nothing where they depend on the grid or complete what was posted

@@ -28,7 +28,7 @@ struct RankDivision {
   Kind kind = Kind::kGrid;
   std::uint8_t varying = kAllDimensions;  // a bit for every dimension; of kGrid
   std::int32_t n = 0;                     // 1 or more; of the others
-  std::uint8_t copy = 0;                  // communicators alone: among several with these members
+  std::uint8_t copy = 0;                  // which of several communicators with these members; else 0
 
   static RankDivision Grid(std::uint8_t varying) { return {Kind::kGrid, varying}; }
   static RankDivision By(Kind kind, std::int32_t n) { return {kind, 0, n}; }
