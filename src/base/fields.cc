@@ -11,7 +11,30 @@
 
 namespace farscale {
 
+FieldData::FieldData() = default;
+FieldData::FieldData(const FieldData&) = default;
+FieldData::FieldData(FieldData&&) noexcept = default;
+FieldData& FieldData::operator=(const FieldData&) = default;
+FieldData& FieldData::operator=(FieldData&&) noexcept = default;
+FieldData::~FieldData() = default;
+
 namespace fields_internal {
+
+std::vector<FieldData> OneField(std::string key, std::shared_ptr<const JsonForm> form, const char* text,
+                                std::function<const void*(const void*)> member) {
+  std::vector<FieldData> all(1);
+  all[0].key = std::move(key);
+  all[0].form = std::move(form);
+  all[0].text = text;
+  if (!member) member = [](const void* object) { return object; };
+  all[0].member = std::move(member);
+  return all;
+}
+
+std::vector<FieldData> FieldOfMember(std::string_view function, std::shared_ptr<const JsonForm> (*form)(),
+                                     const char* text, const void* (*member)(const void*)) {
+  return OneField(KeyOfMember(function), form(), text, member);
+}
 
 std::vector<FieldData> FieldsInside(const std::function<const void*(const void*)>& member,
                                     std::vector<FieldData> fields, Presence presence) {

@@ -55,12 +55,19 @@ enum class Presence {
 
 // A field of any struct.
 struct FieldData {
+  FieldData();
+  FieldData(const FieldData&);
+  FieldData(FieldData&&) noexcept;
+  FieldData& operator=(const FieldData&);
+  FieldData& operator=(FieldData&&) noexcept;
+  ~FieldData();
+
   std::string key;
   std::string text;  // description in the schema
   std::shared_ptr<const JsonForm> form;
-  std::function<const void*(const void*)> member = [](const void* object) { return object; };  // the form's value
-  bool is_computed = false;               // from the struct: reading checks it, and forgets it
-  std::function<bool(const void*)> when;  // takes the struct; null: always
+  std::function<const void*(const void*)> member;  // the form's value
+  bool is_computed = false;                        // from the struct: reading checks it, and forgets it
+  std::function<bool(const void*)> when;           // takes the struct; null: always
   Presence presence = Presence::kRequired;
   bool is_null_when_unset = false;
   bool is_required_when = false;                         // `when` holds
@@ -89,6 +96,12 @@ struct StructData {
 namespace fields_internal {
 
 std::shared_ptr<const JsonForm> StructForm(StructData data);
+// `member`: the value of the form in the struct; without one the struct itself.
+std::vector<FieldData> OneField(std::string key, std::shared_ptr<const JsonForm> form, const char* text,
+                                std::function<const void*(const void*)> member = nullptr);
+// `function`: a name that KeyOfMember reads.
+std::vector<FieldData> FieldOfMember(std::string_view function, std::shared_ptr<const JsonForm> (*form)(),
+                                     const char* text, const void* (*member)(const void*));
 OrderedJson FileSchema(const StructData& data, const std::string& title);
 // Fields of a struct as those of another that holds it.
 std::vector<FieldData> FieldsInside(const std::function<const void*(const void*)>& member,
@@ -106,7 +119,7 @@ struct MemberType<member> {
   using Struct = T;
   using Value = M;
   static const void* Get(const void* object) { return &(static_cast<const T*>(object)->*member); }
-  static std::string Key() { return KeyOfMember(__PRETTY_FUNCTION__); }
+  static std::string_view Function() { return __PRETTY_FUNCTION__; }
 };
 
 template <typename T, template <typename...> typename Template>
@@ -127,16 +140,13 @@ class Field {
   template <typename M>
   Field(const char* key, M T::*member, const char* text = "") : Field(key, member, FormOf<M>(), text) {}
   template <typename M>
-  Field(const char* key, M T::*member, Form<M> form, const char* text = "") : Field(key, std::move(form), text) {
-    all_.back().member = [member](const void* object) { return &(static_cast<const T*>(object)->*member); };
-  }
+  Field(const char* key, M T::*member, Form<M> form, const char* text = "")
+      : all_(fields_internal::OneField(key, std::move(form), text, [member](const void* object) -> const void* {
+          return &(static_cast<const T*>(object)->*member);
+        })) {}
   // A field made of several members: its form reads and writes the whole struct.
-  Field(const char* key, Form<T> form, const char* text = "") {
-    FieldData& data = all_.emplace_back();
-    data.key = key;
-    data.form = std::move(form);
-    data.text = text;
-  }
+  Field(const char* key, Form<T> form, const char* text = "")
+      : all_(fields_internal::OneField(key, std::move(form), text)) {}
   explicit Field(std::vector<FieldData> all) : all_(std::move(all)) {}
 
   Field&& AtLeast(double value) && { return Set(&FieldData::minimum, value); }
@@ -183,16 +193,13 @@ class Field {
 // A member under its own name: "standardError" for standard_error.
 template <auto member, typename Type = fields_internal::MemberType<member>>
 Field<typename Type::Struct> Property(Form<typename Type::Value> form, const char* text = "") {
-  FieldData data;
-  data.key = Type::Key();
-  data.text = text;
-  data.form = std::move(form);
-  data.member = &Type::Get;
-  return Field<typename Type::Struct>({std::move(data)});
+  return Field<typename Type::Struct>(
+      fields_internal::OneField(fields_internal::KeyOfMember(Type::Function()), std::move(form), text, &Type::Get));
 }
 template <auto member, typename Type = fields_internal::MemberType<member>>
 Field<typename Type::Struct> Property(const char* text = "") {
-  return Property<member>(FormOf<typename Type::Value>(), text);
+  return Field<typename Type::Struct>(
+      fields_internal::FieldOfMember(Type::Function(), &FormOf<typename Type::Value>, text, &Type::Get));
 }
 
 template <typename T>

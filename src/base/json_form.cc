@@ -79,6 +79,22 @@ Form<bool> FormOf<bool>() {
   return ScalarForm<bool>(&OrderedJson::is_boolean, "is neither true nor false", "boolean");
 }
 template <>
+Form<std::vector<bool>> FormOf<std::vector<bool>>() {
+  return MakeForm<std::vector<bool>>(
+      [](const std::vector<bool>& list, const JsonPlace&) { return OrderedJson(list); },
+      [](const OrderedJson& json, std::vector<bool>& list, const JsonPlace& at) {
+        if (!json.is_array()) at.Fail("is not a list");
+        for (std::size_t i = 0; i < json.size(); ++i) {
+          bool one = false;
+          FormOf<bool>()->read(json[i], &one, JsonPlace(at, i));
+          list.push_back(one);
+        }
+      },
+      [](SchemaDefinitions& definitions) {
+        return OrderedJson{{"type", "array"}, {"items", FormOf<bool>()->schema(definitions)}};
+      });
+}
+template <>
 Form<double> FormOf<double>() {
   return ScalarForm<double>(&OrderedJson::is_number, "is not a number", "number");
 }
@@ -172,8 +188,44 @@ OrderedJson ElementSchema(const JsonForm& form, SchemaDefinitions& definitions) 
 
 }  // namespace
 
-OrderedJson ListSchema(const JsonForm& element, SchemaDefinitions& definitions) {
-  return {{"type", "array"}, {"items", ElementSchema(element, definitions)}};
+std::shared_ptr<JsonForm> NewForm(std::function<OrderedJson(const void*, const JsonPlace&)> write,
+                                  std::function<void(const OrderedJson&, void*, const JsonPlace&)> read,
+                                  std::function<OrderedJson(SchemaDefinitions&)> schema) {
+  return std::make_shared<JsonForm>(JsonForm{std::move(write), std::move(read), std::move(schema)});
+}
+
+std::shared_ptr<JsonForm> ListForm(std::shared_ptr<const JsonForm> element,
+                                   const void* (*at)(const void* list, std::size_t i), void* (*append)(void* list)) {
+  return NewForm(
+      [=](const void* list, const JsonPlace& place) {
+        OrderedJson json = OrderedJson::array();
+        while (const void* one = at(list, json.size()))
+          json.push_back(element->write(one, JsonPlace(place, json.size())));
+        return json;
+      },
+      [=](const OrderedJson& json, void* list, const JsonPlace& place) {
+        if (!json.is_array()) place.Fail("is not a list");
+        for (std::size_t i = 0; i < json.size(); ++i) element->read(json[i], append(list), JsonPlace(place, i));
+      },
+      [=](SchemaDefinitions& definitions) {
+        return OrderedJson{{"type", "array"}, {"items", ElementSchema(*element, definitions)}};
+      });
+}
+
+std::shared_ptr<JsonForm> OptionalForm(const std::shared_ptr<const JsonForm>& inner,
+                                       const void* (*value)(const void* optional),
+                                       void* (*set)(void* optional, bool is_there)) {
+  const auto form = NewForm(
+      [=](const void* optional, const JsonPlace& at) {
+        const void* one = value(optional);
+        return one == nullptr ? OrderedJson(nullptr) : inner->write(one, at);
+      },
+      [=](const OrderedJson& json, void* optional, const JsonPlace& at) {
+        if (void* one = set(optional, !json.is_null())) inner->read(json, one, at);
+      },
+      inner->schema);
+  form->is_optional = true;
+  return form;
 }
 
 OrderedJson PairSchema(const JsonForm& first, const JsonForm& second, SchemaDefinitions& definitions) {

@@ -81,6 +81,8 @@ Form<T> FormOf();
 template <>
 Form<bool> FormOf<bool>();
 template <>
+Form<std::vector<bool>> FormOf<std::vector<bool>>();  // has no elements in memory
+template <>
 Form<double> FormOf<double>();
 template <>
 Form<std::string> FormOf<std::string>();
@@ -102,17 +104,19 @@ std::shared_ptr<const JsonForm> Named(const std::string& definition, const std::
 template <typename T>
 using Dictionary = std::vector<std::pair<std::string, T>>;
 
-// A form made of `write(const T&, place)`, `read(json, T&, place)` and `schema(definitions)`.
-template <typename T, typename Write, typename Read, typename Schema>
-std::shared_ptr<JsonForm> MakeForm(Write write, Read read, Schema schema) {
-  return std::make_shared<JsonForm>(JsonForm{
-      [write](const void* value, const JsonPlace& at) { return write(*static_cast<const T*>(value), at); },
-      [read](const OrderedJson& json, void* value, const JsonPlace& at) { read(json, *static_cast<T*>(value), at); },
-      schema});
-}
-
 namespace fields_internal {
 
+// Forms of any type are made by few functions, so that a description takes little code.
+std::shared_ptr<JsonForm> NewForm(std::function<OrderedJson(const void*, const JsonPlace&)> write,
+                                  std::function<void(const OrderedJson&, void*, const JsonPlace&)> read,
+                                  std::function<OrderedJson(SchemaDefinitions&)> schema);
+// `at`: element i of a list, null behind the last. `append`: makes one more.
+std::shared_ptr<JsonForm> ListForm(std::shared_ptr<const JsonForm> element,
+                                   const void* (*at)(const void* list, std::size_t i), void* (*append)(void* list));
+// `value`: null where there is none. `set`: makes one, or none.
+std::shared_ptr<JsonForm> OptionalForm(const std::shared_ptr<const JsonForm>& inner,
+                                       const void* (*value)(const void* optional),
+                                       void* (*set)(void* optional, bool is_there));
 // A reference to a definition, which is added to those of its file; without a name the schema itself.
 OrderedJson Reference(const std::string& definition, SchemaDefinitions& definitions,
                       const std::function<OrderedJson()>& schema);
@@ -120,8 +124,7 @@ OrderedJson Reference(const std::string& definition, SchemaDefinitions& definiti
 OrderedJson OrNull(OrderedJson schema);
 OrderedJson ParseJson(const std::string& text, const std::string& file);
 void RequireKnownKey(const std::string& key, const std::vector<std::string>& known, const JsonPlace& at);
-// Schemas of a list with such elements, of two values, and of an object with such values.
-OrderedJson ListSchema(const JsonForm& element, SchemaDefinitions& definitions);
+// Schemas of two values, and of an object with such values.
 OrderedJson PairSchema(const JsonForm& first, const JsonForm& second, SchemaDefinitions& definitions);
 OrderedJson DictionarySchema(const std::vector<std::string>& keys, OrderedJson element);
 
@@ -137,24 +140,25 @@ decltype(auto) Call(const F& function, const JsonPlace& at, Values&&... values) 
 
 }  // namespace fields_internal
 
+// A form made of `write(const T&, place)`, `read(json, T&, place)` and `schema(definitions)`.
+template <typename T, typename Write, typename Read, typename Schema>
+std::shared_ptr<JsonForm> MakeForm(Write write, Read read, Schema schema) {
+  return fields_internal::NewForm(
+      [write](const void* value, const JsonPlace& at) { return write(*static_cast<const T*>(value), at); },
+      [read](const OrderedJson& json, void* value, const JsonPlace& at) { read(json, *static_cast<T*>(value), at); },
+      std::move(schema));
+}
+
 template <typename T>
 Form<std::vector<T>> ListOf(Form<T> element) {
   using List = std::vector<T>;
-  return MakeForm<List>(
-      [element](const List& list, const JsonPlace& at) {
-        OrderedJson json = OrderedJson::array();
-        for (const T& one : list) json.push_back(element->write(&one, JsonPlace(at, json.size())));
-        return json;
+  return fields_internal::ListForm(
+      std::move(element),
+      [](const void* list, std::size_t i) -> const void* {
+        const List& elements = *static_cast<const List*>(list);
+        return i < elements.size() ? &elements[i] : nullptr;
       },
-      [element](const OrderedJson& json, List& list, const JsonPlace& at) {
-        if (!json.is_array()) at.Fail("is not a list");
-        for (std::size_t i = 0; i < json.size(); ++i) {
-          T one{};
-          element->read(json[i], &one, JsonPlace(at, i));
-          list.push_back(std::move(one));
-        }
-      },
-      [element](SchemaDefinitions& definitions) { return fields_internal::ListSchema(*element, definitions); });
+      [](void* list) -> void* { return &static_cast<List*>(list)->emplace_back(); });
 }
 
 // A dictionary with these keys only; empty: any.
@@ -181,17 +185,17 @@ Form<Dictionary<T>> Keyed(std::vector<std::string> keys, Form<T> element = FormO
 template <typename T>
 Form<std::optional<T>> OptionalOf(Form<T> inner) {
   using Optional = std::optional<T>;
-  const auto form = MakeForm<Optional>(
-      [inner](const Optional& value, const JsonPlace& at) {
-        return value ? inner->write(&*value, at) : OrderedJson(nullptr);
+  return fields_internal::OptionalForm(
+      inner,
+      [](const void* optional) -> const void* {
+        const Optional& value = *static_cast<const Optional*>(optional);
+        return value ? &*value : nullptr;
       },
-      [inner](const OrderedJson& json, Optional& value, const JsonPlace& at) {
+      [](void* optional, bool is_there) -> void* {
+        Optional& value = *static_cast<Optional*>(optional);
         value.reset();
-        if (!json.is_null()) inner->read(json, &value.emplace(), at);
-      },
-      inner->schema);
-  form->is_optional = true;
-  return form;
+        return is_there ? &value.emplace() : nullptr;
+      });
 }
 
 template <typename A, typename B>
