@@ -348,6 +348,7 @@ class Groups(CliTest):
         self.assertEqual(self.phases_of(study, "--groups", "auto"), WHOLE_AND_GROUPS)
         self.fails(2, "--groups", "factors", trace, "--groups", "some")
 
+    @nightly.alone
     def test_allocation_of_any_phase(self):
         """A phase is what a table calls it: 9 s of "main / solve", of which 3 of 4 ranks are a group, and 1 s of set-up."""
         table = self.write("t.csv", "phase,group,cores,ranks,runtime,parallelEfficiency\n" + "".join(
@@ -365,6 +366,7 @@ class Groups(CliTest):
         self.fails(2, "no group 'pp' in the results", "report", table, "--form", "allocation", "--scaling", "weak",
                    "--group", "pp", "-o", self.folder / "b")
 
+    @nightly.alone
     def test_from_study_to_prediction(self):
         study = self.study([self.trace(ranks) for ranks in (4, 8, 16)], phase="[[phases]]\nfound = true\n")
         for jobs in ("1", "3"):
@@ -587,6 +589,7 @@ class Batch(CliTest):
         self.fails(2, "a page of several studies is html or markdown", "report", "a/results.json", other, "-o", "x", "--format",
                    "csv", cwd=self.folder)
 
+    @nightly.alone
     def test_machines_of_several_studies(self):
         for name, counts in (("a", (0, 1)), ("b", (1, 2))):
             study = self.study([LU_TRACES[i] for i in counts])
@@ -615,6 +618,7 @@ class Batch(CliTest):
         self.fails(2, "is named 'Small nodes', too", "whatif", LU_TRACES[2], "--offer", self.folder / "small.toml",
                    "--offer", self.folder / "small.toml")
 
+    @nightly.alone
     def test_studies_side_by_side_give_the_same_results(self):
         for name, counts in (("a", (0, 1, 2)), ("b", (1, 2, 3)), ("c", (0, 2, 3))):
             (self.folder / name).mkdir()
@@ -673,6 +677,7 @@ class Run(CliTest):
         said = self.run_ok("run", LU / "study.toml", "-o", self.folder / "out", "-v").stdout
         self.assertIn("32 cores (largest run): parallel efficiency 0.816", said)
 
+    @nightly.alone
     def test_colours_on_request_alone(self):
         run = ["run", LU / "study.toml", "-o", self.folder / "out"]
         self.assertIn("\033[33m0.787\033[0m", self.run_ok(*run, "--color", "always", env={"NO_COLOR": "1"}).stdout)
@@ -689,6 +694,7 @@ class Run(CliTest):
         self.assertIn("iteration", said)
         self.assertLessEqual(max(map(len, said.splitlines())), 50, said)
 
+    @nightly.alone
     def test_every_command_keeps_to_the_width_of_the_terminal(self):
         self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv")
         self.run_ok("predict", self.folder / "f.csv", "--report", self.folder / "r", "-q")
@@ -1047,6 +1053,7 @@ class Predict(CliTest):
         chain = self.write("chain.csv", "\n".join([rows[0], rows[1], rows[4], rows[7]]) + "\n")
         self.assertNotIn("Processes and threads", self.run_ok("predict", chain, "--scaling", "strong").stdout)
 
+    @nightly.alone
     def test_other_terms(self):
         """Another reference or kind of scaling is measured anew, not just named; CSV and JSON agree."""
         for name in ("f.json", "f.csv"):
@@ -1197,6 +1204,7 @@ class Predict(CliTest):
                        "serializationEfficiency=pipeline:3")
         self.published("rosas14-table5.csv", "--preset", "rosas14")
 
+    @nightly.alone
     def test_forms(self):
         self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.json", "-q")
         self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.csv", "-q")
@@ -1340,6 +1348,7 @@ class Grow(CliTest):
             self.assertAlmostEqual(factors["32", smaller], factors["32", "measured"], delta=0.01)
         self.assertAlmostEqual(factors["64", "grown from up to 32"], 0.746, delta=0.01)  # measured, ../shared
 
+    @nightly.alone
     def test_layouts_can_be_named(self):
         lu = ["grow", ROOT / "sample-runs/npb-lu/study.toml", "--phase", "ssor_iter"]
         text = self.run_ok(*lu, "--grid", "16x4").stdout
@@ -1406,6 +1415,7 @@ class Grow(CliTest):
         self.assertIn("8, 16, 32 and 64 (grown) ranks", text)
         self.assertIn("follow rules learned from runs on up to 32 cores", text)
 
+    @nightly.alone
     def test_scenarios_are_grown_for_their_projections(self):
         self.run_ok("whatif", *self.TRACES[2:], "--phase", "ssor_iter", "--grow-to", "64", "--latency", "4",
                     "-o", self.folder / "report")
@@ -1421,6 +1431,7 @@ class Grow(CliTest):
         self.assertIn("2 runs; three or more of different numbers of ranks", result.stderr)
         self.assertIn("on 4 cores", result.stdout)
 
+    @nightly.alone
     def test_grown_run_is_a_trace(self):
         output = self.folder / "grown.otf2"
         self.run_ok("grow", *self.TRACES[1:4], "--phase", "ssor_iter", "--cores", "64", "-o", output)
@@ -1485,6 +1496,7 @@ class Backtest(CliTest):
         texts = [self.run_ok("backtest", table, "-j", jobs, "-o", "-").stdout for jobs in (1, 3)]
         self.assertEqual(texts[0], texts[1])
 
+    @nightly.alone
     def test_tables_of_other_commands(self):
         self.copy_report("out")
         self.run_ok("factors", LU / "study.toml", "-o", self.folder / "f.json", "-q")
@@ -1639,6 +1651,7 @@ class Cut(CliTest):
         self.assertEqual(self.factors(again),
                          self.factors(anchor, "--phase", "lower_sweep", "--keep", 1, "--span", "whole"))
 
+    @nightly.alone
     def test_windows_and_whole_runs(self):
         self.assertIn("100.0 % of the run", self.run_ok("cut", LU_TRACES[0], "-o", self.folder / "a.otf2").stdout)
         self.assertEqual(self.factors(self.folder / "a.otf2"), self.factors(LU_TRACES[0]))
@@ -1779,6 +1792,7 @@ class Balance(CliTest):
         self.run_ok("balance", self.LULESH, "--levels", "4", "-o", self.folder / "y" / "x.md")
         self.assertEqual((self.folder / "y" / "x.md").read_text(), markdown)
 
+    @nightly.alone
     def test_state_of_tasks(self):
         sizes = self.write("sizes.csv", "rank,bytes\n" + "".join(f"{rank},{1000 * rank}\n" for rank in range(64)))
         few = ("--levels", "4", "--strategies", "greedy", "--intervals", "1")
@@ -1904,6 +1918,7 @@ class Names(unittest.TestCase):
         self.here = pathlib.Path(self.folder.name)
         self.addCleanup(self.folder.cleanup)
 
+    @nightly.alone
     def test_of_phases_and_series(self):
         names = nasty_names(50)
         for first in nightly.some(range(0, len(names), 5), 6):
@@ -1992,6 +2007,7 @@ class Limits(unittest.TestCase):
             for command in (["factors", LU_TRACES[2], "-j1"], ["factors", *LU_TRACES], ["inspect", LU_TRACES[0], "-j4"]):
                 self.check(self.run_within(resource.RLIMIT_AS, kibibytes << 10, *command), (kibibytes, command))
 
+    @nightly.alone
     def test_of_files(self):
         for files in (4, 5, 6, 8, 10, 16, 24, 64):
             self.check(self.run_within(resource.RLIMIT_NOFILE, files, "factors", *LU_TRACES), files)

@@ -257,6 +257,7 @@ class EndingTest:
         self.assertEqual(self.results()["ending"], "lost")
         self.assertEqual(err.count("ended without MPI_Finalize"), 1, err)
 
+    @nightly.alone
     def test_handlers_of_the_program_decide(self):
         for how in ("repair", "repair late", "survive", "survive late"):
             with self.subTest(how):
@@ -462,6 +463,7 @@ class EndingTest:
         self.assertEqual(result.err.count("only the first 255 regions"), 1, result.err)
         self.assertNotIn("stopped that was not started", result.err)
 
+    @nightly.alone
     def test_warnings_reach_the_projection(self):
         for ranks in (1, 2, 3):
             self.measure(ranks, "badends", options=["-o", f"run{ranks}.json"])

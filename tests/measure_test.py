@@ -307,10 +307,12 @@ class MpiTest:
         self.check_tools([program], ["one"], [f"LD_PRELOAD={first}:{second}"])
         self.check_tools([program], ["two"], [f"LD_PRELOAD={second}:{first}"])
 
+    @nightly.alone
     def test_a_tool_that_takes_the_place_of_farscale_does_not(self):
         tool = self.make_tool("late")
         self.check_tools(["env", f"LD_PRELOAD={tool}", str(self.bin / "reductions")], ["late"])
 
+    @nightly.alone
     def test_another_tool_that_is_linked_keeps_working(self):
         library = self.make_tool("linked")
         program = self.here / "program"
@@ -322,6 +324,7 @@ class MpiTest:
                         "-o", str(program)], check=True)
         self.check_tools([str(program)], ["inside"], calls=2 * 6)
 
+    @nightly.alone
     def test_programs_started_in_other_ways_keep_farscale(self):
         tool = self.make_tool("late")
         starts = self.here / "starts"
@@ -571,6 +574,7 @@ class MpiTest:
         self.assertIn("switchedOff", self.ids("trace/farscale.json"))
         self.assertIn("switchedOff", words)
 
+    @nightly.alone
     def test_stretches_that_are_off_are_left_out(self):
         # Every rank does as much while it is on, and unlike others while it is off. Off within off is off; levels
         # above 1 mean nothing; regions begin and end on either side; messages are posted off and completed on.
@@ -661,6 +665,7 @@ class MpiTest:
         refused = self.launch_ranks(1, [PROGRAM, "trace", "-o", "x", "--record-only", "step:5..3", str(self.bin / "ends")])
         self.assertIn("names no occurrences", refused.err)
 
+    @nightly.alone
     def test_an_estimate_is_the_size_of_the_trace(self):
         estimated = self.trace(2, "pils", "20000", "0", options=["--estimate"])
         said = re.search(r"a trace would take ([\d.]+) MiB: ([\d.]+) MiB on the largest rank, (\d+) events", estimated.err)
@@ -689,6 +694,7 @@ class MpiTest:
         self.assertEqual(self.farscale("factors", "trace/traces.otf2", "-o", "factors.json").code, 0)
         self.assertGreater(self.results("factors.json")["rows"][0]["factors"]["parallelEfficiency"], 0.8)
 
+    @nightly.alone
     def test_receives_posted_before_a_region_are_recorded_in_it(self):
         self.trace(2, "odd", "halo", options=["--only", "solve"])
         self.assertEqual(self.farscale("factors", "trace/traces.otf2").code, 0)
@@ -720,6 +726,7 @@ class MpiTest:
         self.assertEqual([node["ranks"] for node in inspected["nodes"]], [[0, 1], [2, 3]])
         self.assertEqual(self.farscale("factors", "trace/traces.otf2").code, 0)
 
+    @nightly.alone
     def test_a_trace_does_not_overwrite_another(self):
         self.trace(2, "fortran77")
         result = self.launch_ranks(2, [PROGRAM, "trace", "-o", "trace", str(self.bin / "fortran77")])

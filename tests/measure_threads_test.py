@@ -202,6 +202,7 @@ class ThreadsTest:
             self.assertEqual(printed.count("THREAD_FORK"), 4)
             self.assert_openmp_regions()
 
+    @nightly.alone
     def test_a_trace_has_tasks(self):
         self.trace(1, "tasks")
         if shutil.which("otf2-print"):

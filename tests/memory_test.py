@@ -78,6 +78,7 @@ class Memory(unittest.TestCase):
                 self.assertEqual(tiny.returncode, usual.returncode, command)
         self.assertEqual(list(self.folder.iterdir()), [])
 
+    @nightly.alone
     def test_studies_one_run_at_a_time(self):
         for study in ("lulesh", "comd-noise"):
             outputs = []

@@ -77,6 +77,7 @@ class StudiesOfPhases(unittest.TestCase):
     # LAMMPS builds its neighbour lists anew in iterations 5 and 10, LU computes a norm in the last one: work of the
     # program, which stands out in some runs and can be left out in some. All runs keep all iterations, so that the
     # study has the factors that `factors --phase auto` has.
+    @nightly.alone
     def test_work_of_the_program_is_not_cleaned_away(self):
         sets = {folder.name: (folder, traces) for folder, traces in trace_sets().items()}
         for name in ("lammps-lj-weak-cpu-papinames", "lammps-lj-weak", "npb-lu-strong"):

@@ -106,6 +106,7 @@ class Processes:
         self.same_at_all_counts("phases", LAMMPS[0], counts=(3,))
         self.same_at_all_counts("factors", LULESH / "study.toml", "--format", "json", counts=(3,))
 
+    @nightly.alone
     def test_reports_are_the_same(self):
         study = ROOT / "sample-runs/comd-noise/study.toml"
         alone = self.folder / "alone"

@@ -82,6 +82,7 @@ class SchemaTest(unittest.TestCase):
                 trace = next(study.parent.glob("traces/*/traces.otf2"))
                 validate(json.loads(self.run_farscale("inspect", trace, "--json")))
 
+    @nightly.alone
     def test_growth(self):
         study = ROOT / "sample-runs/npb-lu/study.toml"
         text = self.run_farscale("grow", study, "--phase", "ssor_iter", "--cores", "64", "-o", "-")

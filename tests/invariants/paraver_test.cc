@@ -173,7 +173,7 @@ TEST(ParaverProperty, DoesNotDependOnTheOrderOfRecords) {
 TEST(ParaverProperty, DoesNotDependOnThreads) {
   test::RandomProgramOptions options;
   options.ranks = 24;
-  options.steps = 20000;  // some blocks of text
+  options.steps = 5000;  // some blocks of text
   options.counters = true;
   const Trace trace = test::MakeRandomProgram(1, options);
   const Matching matching = MatchTrace(trace);
