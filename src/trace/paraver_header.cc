@@ -63,35 +63,6 @@ class LineCursor {
   std::string_view rest_;
 };
 
-// 1000_ns; microseconds without unit.
-void ReadDuration(LineCursor& cursor, ParaverInput& header) {
-  header.duration = static_cast<Tick>(cursor.Number("duration", std::uint64_t{1} << 62));
-  if (!cursor.Skip('_')) return;
-  const std::string_view unit = cursor.Until(":");
-  if (unit == "ns") {
-    header.ticks_per_second = 1e9;
-  } else if (unit == "ms") {
-    header.ticks_per_second = 1e3;
-  } else if (unit != "us") {
-    cursor.Fail(fmt::format("has times in '{}', which is not ns, us or ms,", unit));
-  }
-}
-
-// (1:1,1:1)
-std::vector<std::pair<std::int32_t, std::int32_t>> ReadTasks(LineCursor& cursor, std::uint64_t count) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> tasks;
-  cursor.Expect('(', "before the tasks");
-  for (std::uint64_t i = 0; i < count; ++i) {
-    if (i > 0) cursor.Expect(',', fmt::format("before task {} of {}", i + 1, count).c_str());
-    auto& [node, threads] = tasks.emplace_back();
-    threads = static_cast<std::int32_t>(cursor.Number("number of threads", kMostThreads));
-    cursor.Expect(':', "before the node of a task");
-    node = std::max(static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks)) - 1, 0);
-  }
-  cursor.Expect(')', "behind the tasks");
-  return tasks;
-}
-
 // :2(1:1,1:1),3:1(1:1),1 are two applications with their numbers of communicators. Extrae gives those of all with the
 // last one, and no colon before any but the first: :2(1:1,1:1),1(1:1),4.
 void ReadApplications(LineCursor& cursor, ParaverInput& header) {
@@ -103,7 +74,16 @@ void ReadApplications(LineCursor& cursor, ParaverInput& header) {
       tasks = cursor.Number("number of tasks", kMostTasks);
     }
     ParaverApplication& application = header.applications.emplace_back();
-    application.tasks = ReadTasks(cursor, *std::exchange(tasks, std::nullopt));
+    cursor.Expect('(', "before the tasks");
+    for (std::uint64_t task = 0; task < *tasks; ++task) {
+      if (task > 0) cursor.Expect(',', fmt::format("before task {} of {}", task + 1, *tasks).c_str());
+      auto& [node, threads] = application.tasks.emplace_back();
+      threads = static_cast<std::int32_t>(cursor.Number("number of threads", kMostThreads));
+      cursor.Expect(':', "before the node of a task");
+      node = std::max(static_cast<std::int32_t>(cursor.Number("node of a task", kMostTasks)) - 1, 0);
+    }
+    cursor.Expect(')', "behind the tasks");
+    tasks.reset();
     if (!cursor.Skip(',')) continue;
     application.announced_communicators = cursor.Number("number of communicators", kMostTasks);
     if (i + 1 < count && cursor.StartsWith('(')) tasks = std::exchange(application.announced_communicators, 0);
@@ -122,7 +102,17 @@ ParaverInput ReadFirstLine(const std::string& path, std::uint64_t number, std::s
   cursor.Until(")");
   cursor.Expect(')', "behind the date");
   cursor.Expect(':', "behind the date");
-  ReadDuration(cursor, header);
+  header.duration = static_cast<Tick>(cursor.Number("duration", std::uint64_t{1} << 62));
+  if (cursor.Skip('_')) {  // else microseconds
+    const std::string_view unit = cursor.Until(":");
+    if (unit == "ns") {
+      header.ticks_per_second = 1e9;
+    } else if (unit == "ms") {
+      header.ticks_per_second = 1e3;
+    } else if (unit != "us") {
+      cursor.Fail(fmt::format("has times in '{}', which is not ns, us or ms,", unit));
+    }
+  }
   cursor.Expect(':', "behind the duration");
   cursor.Number("number of nodes", kMostTasks);  // 2(48,48), 2, or 0 where it is unknown: the tasks name their nodes
   if (cursor.Skip('(')) {
@@ -133,26 +123,6 @@ ParaverInput ReadFirstLine(const std::string& path, std::uint64_t number, std::s
   ReadApplications(cursor, header);
   if (!cursor.AtEnd()) cursor.Fail("goes on where it should end");
   return header;
-}
-
-// With several applications, Extrae lists the communicators of all as those of each: tasks beyond the application's own
-// are none of it then.
-std::vector<std::int32_t> ReadMembers(LineCursor& cursor, std::uint64_t count, std::size_t tasks, bool is_alone) {
-  std::vector<std::int32_t> members;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    cursor.Expect(':', fmt::format("before member {} of {} of the communicator", i + 1, count).c_str());
-    if (cursor.Skip('-')) {  // a member that the tool did not know
-      cursor.Number("member", kMostTasks);
-      continue;
-    }
-    const std::uint64_t task = cursor.Number("member", kMostTasks);
-    if (task > tasks && !is_alone) continue;
-    if (task < 1 || task > tasks) {
-      cursor.Fail(fmt::format("names task {} as member of a communicator, but there are {} tasks,", task, tasks));
-    }
-    members.push_back(static_cast<std::int32_t>(task - 1));
-  }
-  return members;
 }
 
 // The two groups of an intercommunicator: 2:3 are communicators 2 and 3, 2:1:3:4 the same with their leaders, tasks 1
@@ -205,7 +175,17 @@ void ReadCommunicator(std::uint64_t number, std::string_view line, ParaverInput&
   const auto colons = static_cast<std::size_t>(std::count(line.begin(), line.end(), ':'));
   if (!is_inter || !ReadGroups(cursor, owner, colons - 2, communicator)) {
     const std::uint64_t count = cursor.Number("size of a communicator", kMostTasks);
-    communicator.members = ReadMembers(cursor, count, owner.tasks.size(), applications == 1);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      cursor.Expect(':', fmt::format("before member {} of {} of the communicator", i + 1, count).c_str());
+      const bool is_unknown = cursor.Skip('-');  // to the tool
+      const std::uint64_t task = cursor.Number("member", kMostTasks), tasks = owner.tasks.size();
+      // Extrae lists the communicators of all applications as those of each.
+      if (is_unknown || (task > tasks && applications > 1)) continue;
+      if (task < 1 || task > tasks) {
+        cursor.Fail(fmt::format("names task {} as member of a communicator, but there are {} tasks,", task, tasks));
+      }
+      communicator.members.push_back(static_cast<std::int32_t>(task - 1));
+    }
   }
   if (!cursor.AtEnd()) cursor.Fail("lists more members of a communicator than it says");
   const auto [known, is_new] = owner.communicator_index.try_emplace(id, owner.communicators.size());
@@ -218,20 +198,6 @@ void ReadCommunicator(std::uint64_t number, std::string_view line, ParaverInput&
   }
   owner.intercommunicators += is_inter ? 1 : 0;
   owner.communicators.emplace_back(id, std::move(communicator));
-}
-
-// Extrae does not count intercommunicators, others do.
-void CompareCommunicators(ParaverInput& header) {
-  for (std::size_t i = 0; i < header.applications.size(); ++i) {
-    const ParaverApplication& application = header.applications[i];
-    const std::size_t defined = application.communicators.size();
-    const std::uint64_t announced = application.announced_communicators;
-    if (announced == defined || announced + application.intercommunicators == defined) continue;
-    if (announced == 0) continue;  // some tools do not say
-    header.contradictions.push_back(
-        fmt::format("{}: the header announces {} communicators of application {}, {} follow", header.path, announced,
-                    i + 1, defined));
-  }
 }
 
 }  // namespace
@@ -258,7 +224,16 @@ ParaverInput ReadParaverHeader(const std::string& path, ParaverText& text) {
       ReadCommunicator(number, line, header);
     }
   }
-  CompareCommunicators(header);
+  for (std::size_t i = 0; i < header.applications.size(); ++i) {
+    const ParaverApplication& application = header.applications[i];
+    const std::size_t defined = application.communicators.size();
+    const std::uint64_t announced = application.announced_communicators;  // by some tools without intercommunicators
+    if (announced == defined || announced + application.intercommunicators == defined) continue;
+    if (announced == 0) continue;  // some tools do not say
+    header.contradictions.push_back(
+        fmt::format("{}: the header announces {} communicators of application {}, {} follow", header.path, announced,
+                    i + 1, defined));
+  }
   return header;
 }
 
@@ -297,12 +272,30 @@ bool TakeNumber(std::string_view& text, Number& value) {
   return true;
 }
 
-// Sections of a .pcf file are a heading in capitals, then lines until the next one.
-void ReadPcf(const std::string& text, ParaverNames& names) {
+// The function that Extrae gives this number.
+std::optional<std::string> NumberedFunction(std::uint64_t value) {
+  for (const auto& [first, functions] : kMpiFunctions) {
+    const std::vector<std::string> numbered = Split(functions, ' ');
+    if (value >= first && value - first < numbered.size()) return "MPI_" + numbered[value - first];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> ParaverInput::ValueOf(std::uint32_t type, std::uint64_t value) const {
+  const auto of_type = values.find(type);
+  if (of_type == values.end()) return std::nullopt;
+  const auto label = of_type->second.find(value);
+  return label == of_type->second.end() ? std::nullopt : std::optional(label->second.first);
+}
+
+void ReadParaverNames(ParaverInput& input) {
+  // Sections of a .pcf file are a heading in capitals, then lines until the next one.
   bool has_types = false, has_values = false;  // in this section
   std::vector<std::uint32_t> current;          // types whose values follow
   std::uint64_t number = 0;
-  for (const std::string& raw : Split(text, '\n')) {
+  for (const std::string& raw : Split(ReadIfThere(ParaverNamesFile(input.path, ".pcf")), '\n')) {
     std::string_view line = Trim(raw);
     std::uint32_t type = 0;
     std::uint64_t value = 0;
@@ -319,59 +312,31 @@ void ReadPcf(const std::string& text, ParaverNames& names) {
     } else if (line.front() < '0' || line.front() > '9') {
       has_types = has_values = false;
     } else if (has_types && TakeNumber(line, type) && TakeNumber(line, type)) {  // a colour, then the type
-      names.types[type] = ToUtf8(line);
+      input.types[type] = ToUtf8(line);
       current.push_back(type);
     } else if (has_values && TakeNumber(line, value)) {
       for (const std::uint32_t each : current) {
-        names.values[each].try_emplace(value, "", number).first->second.first = ToUtf8(line);
+        input.values[each].try_emplace(value, "", number).first->second.first = ToUtf8(line);
       }
     }
   }
-}
-
-// LEVEL NODE SIZE 2, then as many names.
-void ReadRow(const std::string& text, ParaverNames& names) {
+  // The .row file has LEVEL NODE SIZE 2, then as many names.
   std::vector<std::string>* list = nullptr;
-  std::uint64_t number = 0;
-  for (const std::string& raw : Split(text, '\n')) {
+  number = 0;
+  for (const std::string& raw : Split(ReadIfThere(ParaverNamesFile(input.path, ".row")), '\n')) {
     const std::string_view line = Trim(raw);
     ++number;
     if (line.starts_with("LEVEL ")) {
       list = nullptr;
       constexpr std::string_view kSize = "LEVEL THREAD SIZE ";
       std::string_view size = line.substr(std::min(kSize.size(), line.size()));
-      if (line.starts_with(kSize) && TakeNumber(size, names.threads)) names.threads_line = number;
-      if (line.starts_with("LEVEL NODE ")) list = &names.nodes;
-      if (line.starts_with("LEVEL THREAD ")) list = &names.thread_names;
+      if (line.starts_with(kSize) && TakeNumber(size, input.row_threads)) input.row_threads_line = number;
+      if (line.starts_with("LEVEL NODE ")) list = &input.nodes;
+      if (line.starts_with("LEVEL THREAD ")) list = &input.thread_names;
     } else if (list != nullptr && !line.empty()) {
       list->push_back(ToUtf8(line));
     }
   }
-}
-
-// The function that Extrae gives this number.
-std::optional<std::string> NumberedFunction(std::uint64_t value) {
-  for (const auto& [first, functions] : kMpiFunctions) {
-    const std::vector<std::string> numbered = Split(functions, ' ');
-    if (value >= first && value - first < numbered.size()) return "MPI_" + numbered[value - first];
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<std::string> ParaverNames::ValueOf(std::uint32_t type, std::uint64_t value) const {
-  const auto of_type = values.find(type);
-  if (of_type == values.end()) return std::nullopt;
-  const auto label = of_type->second.find(value);
-  return label == of_type->second.end() ? std::nullopt : std::optional(label->second.first);
-}
-
-ParaverNames ReadParaverNames(const std::string& trace) {
-  ParaverNames names;
-  ReadPcf(ReadIfThere(ParaverNamesFile(trace, ".pcf")), names);
-  ReadRow(ReadIfThere(ParaverNamesFile(trace, ".row")), names);
-  return names;
 }
 
 std::string ParaverNamesFile(const std::string& trace, const char* extension) {
@@ -380,19 +345,19 @@ std::string ParaverNamesFile(const std::string& trace, const char* extension) {
   return path.replace_extension(extension).string();
 }
 
-std::optional<std::string> ParaverMpiFunction(const ParaverNames& names, std::uint32_t type, std::uint64_t value) {
+std::optional<std::string> ParaverMpiFunction(const ParaverInput& input, std::uint32_t type, std::uint64_t value) {
   const std::optional<std::string> numbered = NumberedFunction(value);
-  return numbered ? numbered : names.ValueOf(type, value);
+  return numbered ? numbered : input.ValueOf(type, value);
 }
 
-bool ContradictsNumber(const ParaverNames& names, std::uint32_t type, std::uint64_t value) {
-  const std::optional<std::string> numbered = NumberedFunction(value), label = names.ValueOf(type, value);
+bool ContradictsNumber(const ParaverInput& input, std::uint32_t type, std::uint64_t value) {
+  const std::optional<std::string> numbered = NumberedFunction(value), label = input.ValueOf(type, value);
   return numbered && label && ToLower(*label) != ToLower(*numbered);
 }
 
-Counter ParaverCounter(const ParaverNames& names, std::uint32_t type) {
-  const auto found = names.types.find(type);
-  if (found != names.types.end()) {
+Counter ParaverCounter(const ParaverInput& input, std::uint32_t type) {
+  const auto found = input.types.find(type);
+  if (found != input.types.end()) {
     const std::string& label = found->second;  // PAPI_TOT_INS [Instr completed]
     const std::size_t space = label.find_first_of(" [");
     std::string description(Trim(std::string_view(label).substr(std::min(space, label.size()))));

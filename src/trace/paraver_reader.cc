@@ -126,44 +126,18 @@ void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
   for (const ParaverApplication& application : input.applications) {
     for (const auto& [node, own] : application.tasks) threads += static_cast<std::uint64_t>(std::max(own, 1));
   }
-  if (input.names.threads == 0 || input.names.threads == threads) return;
+  if (input.row_threads == 0 || input.row_threads == threads) return;
   const std::string row = ParaverNamesFile(input.path, ".row");
   const std::string what = fmt::format("{}, line {}: the file names {} threads, the header of the trace {}", row,
-                                       input.names.threads_line, input.names.threads, threads);
-  const double differing = std::fabs(static_cast<double>(threads) - static_cast<double>(input.names.threads));
-  if (input.tools.empty() && differing > kMostMissing * static_cast<double>(std::max(threads, input.names.threads)) &&
+                                       input.row_threads_line, input.row_threads, threads);
+  const double differing = std::fabs(static_cast<double>(threads) - static_cast<double>(input.row_threads));
+  if (input.tools.empty() && differing > kMostMissing * static_cast<double>(std::max(threads, input.row_threads)) &&
       !diagnostics.Accepts(anomaly::kHeaderContradicted)) {
     throw Error(ErrorKind::kInput, input.path, what,
                 AdviceToAccept("one of both is damaged or of another trace; copy them again, or remove the .row file",
                                anomaly::kHeaderContradicted));
   }
   diagnostics.Add(anomaly::kHeaderContradicted, 1, what);
-}
-
-// Numbers of MPI functions that the trace has, and that the .pcf file names otherwise.
-void CompareMpiNames(const ParaverInput& input, const std::set<ParaverSymbol>& symbols, Diagnostics& diagnostics) {
-  for (const auto& [type, value] : symbols) {
-    if (ClassifyParaverEvent(type) != ParaverEvent::kMpi) continue;
-    diagnostics.AddPopulation(anomaly::kMpiNameContradicted, 1);
-    if (!ContradictsNumber(input.names, type, value)) continue;
-    const auto& [label, line] = input.names.values.at(type).at(value);
-    diagnostics.Add(
-        anomaly::kMpiNameContradicted, 1,
-        fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", ParaverNamesFile(input.path, ".pcf"),
-                    line, value, type, label, *ParaverMpiFunction(input.names, type, value)));
-  }
-}
-
-// Functions of the program that are all gone, and with them the counters of their records.
-void NoticeLostFunctions(const ParaverInput& input, Diagnostics& diagnostics) {
-  const auto functions = input.names.values.find(kUserFunction);
-  if (input.applications.size() > 1 || functions == input.names.values.end()) return;
-  const auto is_function = [](const auto& value) { return value.first != 0; };
-  const auto named = std::ranges::count_if(functions->second, is_function);
-  if (named == 0) return;
-  diagnostics.Add(anomaly::kFunctionsLost, static_cast<std::uint64_t>(named),
-                  fmt::format("{} names '{}'", ParaverNamesFile(input.path, ".pcf"),
-                              std::ranges::find_if(functions->second, is_function)->second.first));
 }
 
 void Diagnose(const ParaverInput& input, const ParaverRecords& records, Diagnostics& diagnostics) {
@@ -189,13 +163,6 @@ void Diagnose(const ParaverInput& input, const ParaverRecords& records, Diagnost
   }
 }
 
-// True if threads other than the first of their tasks recorded when they run.
-bool RunThreads(const ParaverThreads& threads) {
-  return std::ranges::any_of(threads, [](const auto& entry) {
-    return std::ranges::find(entry.second.states, kParaverRunning, &ParaverState::state) != entry.second.states.end();
-  });
-}
-
 // "__mpi_ro..mal_init [__mpi_routines_MOD_mpi_minimal_init]": the name in brackets is the whole one.
 std::string FunctionName(const std::string& label) {
   const std::size_t open = label.rfind(" [");
@@ -209,8 +176,8 @@ void AddParaverPlaces(const ParaverInput& input, TraceBuilder& builder) {
   for (const auto& [node, threads] : tasks) nodes.try_emplace(node, 0);
   for (auto& [node, index] : nodes) {
     const auto number = static_cast<std::size_t>(node);
-    index = static_cast<std::int32_t>(builder.AddNode(
-        number < input.names.nodes.size() ? input.names.nodes[number] : fmt::format("node {}", node + 1)));
+    index = static_cast<std::int32_t>(
+        builder.AddNode(number < input.nodes.size() ? input.nodes[number] : fmt::format("node {}", node + 1)));
   }
   for (std::size_t task = 0; task < tasks.size(); ++task) {
     const auto& [node, threads] = tasks[task];
@@ -235,22 +202,12 @@ void AddParaverCommunicators(const ParaverApplication& application, TraceBuilder
   }
 }
 
-// Values with names of their own are regions of their own; others, which may be numbers of iterations, are
-// occurrences of one.
-std::string UserEventName(const ParaverSymbol& symbol, const std::optional<std::string>& label,
-                          const ParaverNames& names) {
-  if (label && !label->empty()) return *label;
-  const auto type = names.types.find(symbol.first);
-  const bool has_name = type != names.types.end() && !type->second.empty();
-  return has_name ? type->second : fmt::format("event {}", symbol.first);
-}
-
 // The name of the region of a symbol; nothing where it is not known.
-std::optional<std::string> RegionName(const ParaverSymbol& symbol, const ParaverNames& names) {
-  const std::optional<std::string> label = names.ValueOf(symbol.first, symbol.second);
+std::optional<std::string> RegionName(const ParaverSymbol& symbol, const ParaverInput& input) {
+  const std::optional<std::string> label = input.ValueOf(symbol.first, symbol.second);
   switch (ClassifyParaverEvent(symbol.first)) {
     case ParaverEvent::kMpi: {
-      const auto function = ParaverMpiFunction(names, symbol.first, symbol.second);
+      const auto function = ParaverMpiFunction(input, symbol.first, symbol.second);
       const char* unnamed = symbol.first == kOneSidedEvent ? "MPI_Win_unknown" : "MPI call";
       return function.value_or(fmt::format("{} {} of {}", unnamed, symbol.second, symbol.first));
     }
@@ -258,12 +215,18 @@ std::optional<std::string> RegionName(const ParaverSymbol& symbol, const Paraver
     case ParaverEvent::kCaller:
       if (!label || label->empty() || *label == "Unresolved" || *label == "_NOT_Found") return std::nullopt;
       return FunctionName(*label);
-    default: return UserEventName(symbol, label, names);
+    default: break;
   }
+  // Values with names of their own are regions of their own; others, which may be numbers of iterations, are
+  // occurrences of one.
+  if (label && !label->empty()) return label;
+  const auto type = input.types.find(symbol.first);
+  const bool has_name = type != input.types.end() && !type->second.empty();
+  return has_name ? type->second : fmt::format("event {}", symbol.first);
 }
 
 // Regions of the tool first, then what the trace calls, in the order of its numbers.
-std::map<ParaverSymbol, std::uint32_t> AddParaverRegions(const ParaverNames& names,
+std::map<ParaverSymbol, std::uint32_t> AddParaverRegions(const ParaverInput& input,
                                                          const std::set<ParaverSymbol>& symbols, TraceBuilder& builder,
                                                          ParaverTraceFacts& facts) {
   std::map<std::pair<bool, std::string>, std::uint32_t> by_name;
@@ -279,21 +242,39 @@ std::map<ParaverSymbol, std::uint32_t> AddParaverRegions(const ParaverNames& nam
   facts.cut_call_region = add("MPI call begun before the trace", true);
   facts.pause_region = builder.AddRegion({std::string(kPauseRegion), false, MpiCall::kNone, false, true});
   std::map<ParaverSymbol, std::uint32_t> regions;
+  Diagnostics& diagnostics = builder.trace().diagnostics;
+  const std::string pcf = ParaverNamesFile(input.path, ".pcf");
   for (const ParaverSymbol& symbol : symbols) {
     facts.has_functions |= symbol.first == kUserFunction;
-    const std::optional<std::string> name = RegionName(symbol, names);
+    const std::optional<std::string> name = RegionName(symbol, input);
     const bool is_mpi = ClassifyParaverEvent(symbol.first) == ParaverEvent::kMpi;
     regions[symbol] = name ? add(*name, is_mpi) : ParaverBlock::kNothing;
+    if (is_mpi) diagnostics.AddPopulation(anomaly::kMpiNameContradicted, 1);
+    if (is_mpi && ContradictsNumber(input, symbol.first, symbol.second)) {
+      const auto& [label, line] = input.values.at(symbol.first).at(symbol.second);
+      diagnostics.Add(anomaly::kMpiNameContradicted, 1,
+                      fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", pcf, line,
+                                  symbol.second, symbol.first, label, *name));
+    }
     if (symbol.first == kParaverCudaCall) builder.trace().regions[regions[symbol]].is_device_runtime = true;
   }
   for (const Region& region : builder.definitions().regions) {
     facts.collectives.push_back(region.is_mpi ? CollectiveKindOf(region.name) : std::nullopt);
   }
+  // Functions of the program that are all gone, and with them the counters of their records.
+  const auto functions = input.values.find(kUserFunction);
+  if (facts.has_functions || input.applications.size() > 1 || functions == input.values.end()) return regions;
+  const auto is_function = [](const auto& value) { return value.first != 0; };
+  if (const auto named = std::ranges::count_if(functions->second, is_function); named > 0) {
+    const auto& [label, line] = std::ranges::find_if(functions->second, is_function)->second;
+    diagnostics.Add(anomaly::kFunctionsLost, static_cast<std::uint64_t>(named),
+                    fmt::format("{} names '{}'", pcf, label));
+  }
   return regions;
 }
 
 // Adds counters, and the numbers of all in every block.
-void ResolveBlocks(const ParaverNames& names, const std::map<ParaverSymbol, std::uint32_t>& regions,
+void ResolveBlocks(const ParaverInput& input, const std::map<ParaverSymbol, std::uint32_t>& regions,
                    TraceBuilder& builder, std::deque<ParaverBlock>& blocks) {
   std::map<std::uint32_t, std::uint32_t> counters;
   for (const ParaverBlock& block : blocks) {
@@ -301,7 +282,7 @@ void ResolveBlocks(const ParaverNames& names, const std::map<ParaverSymbol, std:
   }
   for (auto& [type, counter] : counters) {
     const bool is_counter = ClassifyParaverEvent(type) == ParaverEvent::kCounter;
-    if (is_counter) counter = builder.AddCounter(ParaverCounter(names, type));
+    if (is_counter) counter = builder.AddCounter(ParaverCounter(input, type));
   }
   for (ParaverBlock& block : blocks) {
     for (const std::uint32_t type : block.types) {
@@ -313,18 +294,12 @@ void ResolveBlocks(const ParaverNames& names, const std::map<ParaverSymbol, std:
   }
 }
 
-ParaverRoots CollectRoots(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts) {
-  std::vector<ParaverRoots> by_rank(tasks.size());
+void BuildRanks(const std::vector<ParaverTaskParts>& tasks, ParaverTraceFacts& facts, Trace& trace) {
+  std::vector<ParaverRoots> roots(tasks.size());
   ParallelFor(tasks.size(), [&](std::size_t rank) {
-    if (tasks[rank].has_roots) by_rank[rank] = RootsOfTask(tasks[rank], facts, static_cast<std::int32_t>(rank));
+    if (tasks[rank].has_roots) roots[rank] = RootsOfTask(tasks[rank], facts, static_cast<std::int32_t>(rank));
   });
-  ParaverRoots roots;
-  for (ParaverRoots& own : by_rank) roots.merge(own);
-  return roots;
-}
-
-void BuildRanks(const std::vector<ParaverTaskParts>& tasks, const ParaverTraceFacts& facts, TraceBuilder& builder) {
-  Trace& trace = builder.trace();
+  for (ParaverRoots& own : roots) facts.roots.merge(own);
   std::vector<Diagnostics> diagnostics(tasks.size());
   std::vector<std::uint64_t> sizes;
   for (const ParaverTaskParts& task : tasks) sizes.push_back(task.BytesOfParts());
@@ -352,7 +327,7 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   ParaverText text(path);
   ParaverInput input = ReadParaverHeader(path, text);
   input.options = options;
-  input.names = ReadParaverNames(path);
+  ReadParaverNames(input);
   input.application = ChooseApplication(input, options.application);
   ParaverRecords records = ReadParaverRecords(input, text);
 
@@ -369,18 +344,18 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   CompareWithRow(input, trace.diagnostics);
   std::set<ParaverSymbol> symbols;
   for (const ParaverBlock& block : records.blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
-  CompareMpiNames(input, symbols, trace.diagnostics);
   ParaverTraceFacts facts;
   facts.is_part = !input.tools.empty();
   AddParaverPlaces(input, builder);
   AddParaverDevices(input, records.threads, builder);
   AddParaverCommunicators(input.chosen(), builder, facts);
-  const std::map<ParaverSymbol, std::uint32_t> regions = AddParaverRegions(input.names, symbols, builder, facts);
-  if (!facts.has_functions) NoticeLostFunctions(input, trace.diagnostics);
-  if (RunThreads(records.threads)) AddParaverTeamRegions(builder, facts);
-  ResolveBlocks(input.names, regions, builder, records.blocks);
-  facts.roots = CollectRoots(records.tasks, facts);
-  BuildRanks(records.tasks, facts, builder);
+  const std::map<ParaverSymbol, std::uint32_t> regions = AddParaverRegions(input, symbols, builder, facts);
+  const auto runs = [](const auto& thread) {
+    return std::ranges::find(thread.second.states, kParaverRunning, &ParaverState::state) != thread.second.states.end();
+  };
+  if (std::ranges::any_of(records.threads, runs)) AddParaverTeamRegions(builder, facts);
+  ResolveBlocks(input, regions, builder, records.blocks);
+  BuildRanks(records.tasks, facts, trace);
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);
   CheckDevices(trace);
   RefuseTruncated(input, records, trace.diagnostics);

@@ -174,7 +174,7 @@ class Dictionary {
  private:
   void AddType(std::uint32_t type, const ParaverInput& input) {
     ParaverEvent event = ClassifyParaverEvent(type);
-    if (event == ParaverEvent::kCounter && !input.options.Keeps(ParaverCounter(input.names, type).name)) {
+    if (event == ParaverEvent::kCounter && !input.options.Keeps(ParaverCounter(input, type).name)) {
       event = ParaverEvent::kIgnored;
     }
     const auto number = static_cast<std::uint32_t>(entries_.size());
@@ -233,17 +233,14 @@ class BlockReader {
       case '1': ReadState(); break;
       case '2': ReadEvents(); break;
       case '3': ReadMessage(); break;
-      case '4': ReadGlobalOperation(); break;
+      case '4':  // a global operation; in old traces they are also events
+        while (at_ <= end_) SignedNumber("number");
+        if (block_.tally.not_read++ == 0) block_.tally.first_not_read = Line();
+        break;
       case 'c':
       case 'i': ReadDefinition(); break;
       default: field_ = 0; Fail("", fmt::format("'{}' is no record type", ToUtf8({&type, 1})));
     }
-  }
-
-  // Global operations of old traces are also events.
-  void ReadGlobalOperation() {
-    while (at_ <= end_) SignedNumber("number");
-    if (block_.tally.not_read++ == 0) block_.tally.first_not_read = Line();
   }
 
   // Definitions behind the header, of another application or repeated. c:appl:communicator:count:members
