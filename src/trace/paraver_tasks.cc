@@ -21,40 +21,6 @@ namespace {
 
 constexpr std::size_t kBlocksAtOnce = 8;  // chosen: 4 MiB of text, work for eight threads
 
-// Reads blocks of text while those before are taken apart, and calls take(block) in their order. Returns the text
-// behind the last whole line.
-template <typename Take>
-std::optional<TextBlock> ReadBlocks(ParaverText& text, const ParaverInput& input, Take take) {
-  std::vector<TextBlock> now, next;
-  std::optional<TextBlock> last;
-  const auto read = [&](std::vector<TextBlock>& blocks) {
-    std::size_t count = 0;
-    blocks.resize(kBlocksAtOnce);  // in the memory of those before
-    while (count < kBlocksAtOnce && text.NextBlock(blocks[count])) {
-      if (blocks[count].is_cut || blocks[count].is_endless) {
-        last = std::move(blocks[count]);
-      } else {
-        ++count;
-      }
-    }
-    blocks.resize(count);
-  };
-  read(now);
-  while (!now.empty()) {
-    std::vector<ParaverBlock> parsed(now.size());
-    ParallelFor(now.size() + 1, [&](std::size_t i) {
-      if (i == 0) {
-        read(next);
-      } else {
-        parsed[i - 1] = ReadParaverBlock(input, now[i - 1]);
-      }
-    });
-    for (ParaverBlock& block : parsed) take(std::move(block));
-    std::swap(now, next);
-  }
-  return last;
-}
-
 // A last line without newline is whole when the trace is: nothing is missing then.
 void AddLastLine(const ParaverInput& input, const TextBlock& text, ParaverRecords& records) {
   if (text.is_endless) {
@@ -112,7 +78,32 @@ ParaverRecords ReadParaverRecords(const ParaverInput& input, ParaverText& text) 
   const std::size_t tasks = input.chosen().tasks.size();
   text.MakeBlocksFor(tasks);
   ParaverRecords records(tasks);
-  const auto last = ReadBlocks(text, input, [&](ParaverBlock block) { records.Add(std::move(block)); });
+  // Blocks of text are read while those before are taken apart.
+  std::vector<TextBlock> now, next;
+  std::optional<TextBlock> last;
+  const auto read = [&](std::vector<TextBlock>& blocks) {
+    std::size_t count = 0;
+    blocks.resize(kBlocksAtOnce);  // in the memory of those before
+    while (count < kBlocksAtOnce && text.NextBlock(blocks[count])) {
+      if (blocks[count].is_cut || blocks[count].is_endless) {
+        last = std::move(blocks[count]);
+      } else {
+        ++count;
+      }
+    }
+    blocks.resize(count);
+  };
+  for (read(now); !now.empty(); std::swap(now, next)) {
+    std::vector<ParaverBlock> parsed(now.size());
+    ParallelFor(now.size() + 1, [&](std::size_t i) {
+      if (i == 0) {
+        read(next);
+      } else {
+        parsed[i - 1] = ReadParaverBlock(input, now[i - 1]);
+      }
+    });
+    for (ParaverBlock& block : parsed) records.Add(std::move(block));
+  }
   records.last_line = text.lines();
   if (last) AddLastLine(input, *last, records);
   return records;
@@ -124,24 +115,6 @@ constexpr std::uint32_t kTeam = 0;  // who is in it is not recorded
 
 bool IsActive(const ParaverState& state) {
   return state.state != kParaverIdle && state.state != kParaverNotCreated && state.end > state.begin;
-}
-
-// Where the main thread forks and joins, by time alone.
-std::vector<TeamEvent> FindForks(const RankTimeline& timeline, const std::vector<DeviceSpan>& teams) {
-  std::vector<TeamEvent> events;
-  const auto add = [&](TeamEvent::Kind kind, Tick tick) {
-    const std::size_t call =
-        PartitionIndex(0, timeline.calls(), [&](std::size_t i) { return timeline.enter(i) < tick; });
-    const std::size_t event =
-        PartitionIndex(0, timeline.region_events(), [&](std::size_t i) { return timeline.event_tick(i) < tick; });
-    events.push_back({kind, tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event), kTeam});
-  };
-  using enum TeamEvent::Kind;
-  for (const auto& [begin, end] : teams) {
-    for (const TeamEvent::Kind kind : {kFork, kBegin}) add(kind, begin);
-    for (const TeamEvent::Kind kind : {kEnd, kJoin}) add(kind, end);
-  }
-  return events;
 }
 
 using CounterByType = std::map<std::uint32_t, std::uint32_t>;
@@ -275,7 +248,21 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
     }
   }
   const std::vector<DeviceSpan> teams = UnionOf(std::move(active));
-  TaskThreads built{FindForks(trace.timelines[rank], teams), {}};
+  TaskThreads built;
+  // The main thread forks and joins by time alone.
+  const RankTimeline& timeline = trace.timelines[rank];
+  const auto add = [&](TeamEvent::Kind kind, Tick tick) {
+    const std::size_t call =
+        PartitionIndex(0, timeline.calls(), [&](std::size_t i) { return timeline.enter(i) < tick; });
+    const std::size_t event =
+        PartitionIndex(0, timeline.region_events(), [&](std::size_t i) { return timeline.event_tick(i) < tick; });
+    built.first.push_back({kind, tick, static_cast<std::uint32_t>(call), static_cast<std::uint32_t>(event), kTeam});
+  };
+  using enum TeamEvent::Kind;
+  for (const auto& [team_begin, team_end] : teams) {
+    for (const TeamEvent::Kind kind : {kFork, kBegin}) add(kind, team_begin);
+    for (const TeamEvent::Kind kind : {kEnd, kJoin}) add(kind, team_end);
+  }
   for (auto entry = first; entry != end; ++entry) {
     auto& [place, thread] = *entry;
     if (thread.states.empty()) continue;
@@ -284,27 +271,6 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
     thread = {};  // its memory
   }
   return built;
-}
-
-CounterByType FindCounters(const std::deque<ParaverBlock>& blocks) {
-  CounterByType counters;
-  for (const ParaverBlock& block : blocks) {
-    for (std::size_t i = 0; i < block.types.size(); ++i) {
-      if (block.counters[i] != ParaverBlock::kNothing) counters[block.types[i]] = block.counters[i];
-    }
-  }
-  return counters;
-}
-
-// Counters that the main thread has count for all threads or for none.
-void CheckCounters(Trace& trace, const WorkerThread& worker) {
-  const auto [rank, thread] = worker.location;
-  const RankTimeline& main = trace.timelines[static_cast<std::size_t>(rank)];
-  for (std::size_t i = 0; i < trace.counters.size() && !worker.team_events.empty(); ++i) {
-    if (!main.has_counter(i) || worker.timeline.has_counter(i)) continue;
-    trace.diagnostics.Add(anomaly::kThreadWithoutCounter, 1,
-                          fmt::format("{} on rank {}, thread {}", trace.counters[i].name, rank, thread));
-  }
 }
 
 }  // namespace
@@ -318,7 +284,12 @@ void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts) {
 
 void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, TraceBuilder& builder) {
   Trace& trace = builder.trace();
-  const CounterByType counters = FindCounters(records.blocks);
+  CounterByType counters;
+  for (const ParaverBlock& block : records.blocks) {
+    for (std::size_t i = 0; i < block.types.size(); ++i) {
+      if (block.counters[i] != ParaverBlock::kNothing) counters[block.types[i]] = block.counters[i];
+    }
+  }
   std::vector<TaskThreads> of_tasks(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     of_tasks[rank] = BuildThreads(trace, facts, static_cast<std::uint32_t>(rank), records.threads, counters);
@@ -326,15 +297,21 @@ void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, 
   TeamThreads& threads = trace.team_threads;
   threads.teams.emplace_back();
   for (auto& [of_main, workers] : of_tasks) {
-    for (const WorkerThread& worker : workers) CheckCounters(trace, worker);
+    for (const WorkerThread& worker : workers) {
+      const auto [rank, thread] = worker.location;
+      const RankTimeline& main = trace.timelines[static_cast<std::size_t>(rank)];
+      for (std::size_t i = 0; i < trace.counters.size() && !worker.team_events.empty(); ++i) {
+        if (!main.has_counter(i) || worker.timeline.has_counter(i)) continue;
+        trace.diagnostics.Add(anomaly::kThreadWithoutCounter, 1,
+                              fmt::format("{} on rank {}, thread {}", trace.counters[i].name, rank, thread));
+      }
+    }
     threads.of_ranks.push_back(std::move(of_main));
     std::ranges::move(workers, std::back_inserter(threads.workers));
   }
 }
 
 namespace {
-
-constexpr std::uint32_t kMemoryTransfer = 17;  // state of streams that copy; those that run kernels are running
 
 // "CUDA-D1-host" of "CUDA-D1.S2-host"; empty for a thread.
 std::string DeviceOf(std::string_view thread) {
@@ -343,31 +320,25 @@ std::string DeviceOf(std::string_view thread) {
   return std::string(thread.substr(0, stream)) + std::string(thread.substr(host));
 }
 
-// Devices of the threads of an application by task and thread; empty where the names are of another trace.
-using DeviceNames = std::map<std::pair<std::uint32_t, std::uint32_t>, std::string>;
-
-DeviceNames DevicesOf(const ParaverInput& input) {
-  DeviceNames devices;
-  const std::vector<std::string>& names = input.names.thread_names;
-  std::size_t next = 0;
-  for (const ParaverApplication& application : input.applications) {
-    for (std::uint32_t task = 0; task < application.tasks.size(); ++task) {
-      const auto threads = static_cast<std::uint32_t>(std::max(application.tasks[task].second, 1));
-      for (std::uint32_t thread = 0; thread < threads; ++thread, ++next) {
-        if (next >= names.size()) return {};
-        const std::string device = &application == &input.chosen() ? DeviceOf(names[next]) : "";
-        if (!device.empty() && thread > 0) devices[{task, thread}] = device;
-      }
-    }
-  }
-  return next == names.size() ? devices : DeviceNames();
-}
-
 }  // namespace
 
 void AddParaverDevices(const ParaverInput& input, ParaverThreads& threads, TraceBuilder& builder) {
+  constexpr std::uint32_t kMemoryTransfer = 17;  // state of streams that copy; those that run kernels are running
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> device_names;  // by task and thread
+  std::size_t next = 0;
+  for (const ParaverApplication& application : input.applications) {
+    for (std::uint32_t task = 0; task < application.tasks.size(); ++task) {
+      const auto count = static_cast<std::uint32_t>(std::max(application.tasks[task].second, 1));
+      for (std::uint32_t thread = 0; thread < count; ++thread, ++next) {
+        if (next >= input.thread_names.size()) return;
+        const std::string device = &application == &input.chosen() ? DeviceOf(input.thread_names[next]) : "";
+        if (!device.empty() && thread > 0) device_names[{task, thread}] = device;
+      }
+    }
+  }
+  if (next != input.thread_names.size()) return;  // the names are of another trace
   std::map<std::string, Device> devices;
-  for (const auto& [place, name] : DevicesOf(input)) {
+  for (const auto& [place, name] : device_names) {
     --builder.trace().ranks[place.first].threads;
     Device& device = devices[name];
     device.name = name;
