@@ -4,15 +4,6 @@
 namespace farscale {
 namespace {
 
-// True if the record is an edge, false if it adds to one.
-bool HasEdge(const ParaverMoment& moment) {
-  return std::ranges::any_of(moment.facts, [](const ParaverFact& fact) {
-    using enum ParaverEvent;
-    return fact.event == kMpi || fact.event == kFunction || fact.event == kUserEvent || fact.event == kApplication ||
-           fact.event == kFlush || fact.event == kTracing;
-  });
-}
-
 const ParaverFact* FirstEdgeOfCall(const ParaverMoment& moment) {
   const auto found = std::ranges::find(moment.facts, ParaverEvent::kMpi, &ParaverFact::event);
   return found == moment.facts.end() ? nullptr : &*found;
@@ -77,7 +68,12 @@ bool EventCursor::Load() {
       held_ = std::move(moment);
       break;
     }
-    if (HasEdge(moment)) {
+    const auto is_edge = [](const ParaverFact& fact) {
+      using enum ParaverEvent;
+      return fact.event == kMpi || fact.event == kFunction || fact.event == kUserEvent || fact.event == kApplication ||
+             fact.event == kFlush || fact.event == kTracing;
+    };
+    if (std::ranges::any_of(moment.facts, is_edge)) {
       group_.push_back(std::move(moment));
       moment = {};
     } else {

@@ -150,14 +150,21 @@ class TimelineWriter {
     const bool exists = summary_.first_existing != kNever;
     if (first == nullptr && !exists) return false;
     begin_ = first == nullptr ? summary_.first_existing : first->tick;
-    if (first != nullptr && exists && !BeginsApplication(*first)) begin_ = std::min(begin_, summary_.first_existing);
-    const std::optional<Tick> on = TracingSwitchedOnFirst();
+    const bool begins_application = first != nullptr && std::ranges::any_of(first->facts, [](const ParaverFact& fact) {
+                                      return fact.event == ParaverEvent::kApplication && fact.value != 0;
+                                    });
+    if (exists && !begins_application) begin_ = std::min(begin_, summary_.first_existing);
+    const auto own = Find(0, IsOfProgram);
+    const bool is_on = own && own->second.event == ParaverEvent::kTracing && own->second.value != 0;
+    const std::optional<Tick> on = is_on ? std::optional(own->first) : std::nullopt;
     if (on) begin_ = *on;
     outside_since_ = begin_;
     last_event_ = begin_;
     for (const auto& [counter, count] : CountersNextToCome(on)) rank_.SetCounter(begin_, counter, count);
     rank_.Enter(begin_, facts_.application_region);
-    if (BeginsInCall()) {
+    // In a trace cut out of another, the first edge of a call may be a leave.
+    const auto call = Find(0, [](const ParaverFact& fact) { return fact.event == ParaverEvent::kMpi; });
+    if (call && !call->second.is_enter()) {
       call_ = facts_.cut_call_region;
       rank_.Enter(begin_, call_);
       regions_.BeginCall();
@@ -177,26 +184,8 @@ class TimelineWriter {
     return std::nullopt;
   }
 
-  // In a trace cut out of another, whose first edge of a call is a leave.
-  bool BeginsInCall() {
-    const auto call = Find(0, [](const ParaverFact& fact) { return fact.event == ParaverEvent::kMpi; });
-    return call && !call->second.is_enter();
-  }
-
-  static bool BeginsApplication(const ParaverMoment& record) {
-    return std::ranges::any_of(record.facts, [&](const ParaverFact& fact) {
-      return fact.event == ParaverEvent::kApplication && fact.value != 0;
-    });
-  }
-
   static bool IsOfProgram(const ParaverFact& fact) {
     return fact.event == ParaverEvent::kTracing || HasSymbols(fact.event);
-  }
-
-  std::optional<Tick> TracingSwitchedOnFirst() {
-    const auto first = Find(0, IsOfProgram);
-    const bool is_on = first && first->second.event == ParaverEvent::kTracing && first->second.value != 0;
-    return is_on ? std::optional(first->first) : std::nullopt;
   }
 
   // Counters are recorded as differences, so they begin at zero: those that come up to the first MPI call. When tracing
@@ -232,7 +221,8 @@ class TimelineWriter {
       if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(rank_, tick);
       if (event == ParaverEvent::kUserEvent) regions_.SetEvent(rank_, tick, fact.type, fact.index);
       if (event == ParaverEvent::kTracing) Tracing(tick, fact.type, fact.value != 0);
-      if (event == ParaverEvent::kFlush) Flush(tick, fact.value != 0);
+      if (event == ParaverEvent::kFlush && fact.value == 0 && flush_since_) rank_.BufferFlush(*flush_since_, tick);
+      if (event == ParaverEvent::kFlush) flush_since_ = fact.value != 0 ? std::optional(tick) : std::nullopt;
       if (event == ParaverEvent::kTracingMode && fact.value > 1) rank_.diagnostics().Add(anomaly::kOnlyLongBursts);
       if (event == ParaverEvent::kApplication) is_application_open_ = fact.value != 0;
       if (event == ParaverEvent::kApplication && fact.value == 0) application_end_ = tick;
@@ -263,11 +253,6 @@ class TimelineWriter {
     }
   }
 
-  std::uint32_t RegionOf(const ParaverState& stretch) const {
-    if (stretch.state == kParaverSynchronization) return facts_.barrier_region;
-    return stretch.state == kParaverForkJoin ? facts_.scheduling_region : facts_.pause_region;
-  }
-
   // Stretches of [from, to) in which the task did not run, in order, and none next to another one of the same state.
   // States are apart only if they are of teams that are known; others are kParaverNotCreated. `from` is not less than
   // in the call before.
@@ -293,17 +278,14 @@ class TimelineWriter {
       const Tick begin = std::clamp(state->begin, from, to), end = std::min(state->end, to);
       add(from, begin, kParaverNotCreated);
       if (state->state != kParaverRunning) add(begin, end, state->state);
-      if (begin < end) NoteMpi(begin, end, state->state);
+      const bool is_synchronization = state->state == kParaverSynchronization;
+      if (begin < end && (is_synchronization || IsParaverMpiState(state->state))) {
+        if (mpi_states_[is_synchronization]++ == 0) first_in_mpi_[is_synchronization] = begin;
+        time_in_mpi_[is_synchronization] += end - begin;
+      }
       has_teams_ |= state->state == kParaverForkJoin;
       from = std::max(begin, end);
     }
-  }
-
-  void NoteMpi(Tick begin, Tick end, std::uint32_t state) {
-    const bool is_synchronization = state == kParaverSynchronization;
-    if (!is_synchronization && !IsParaverMpiState(state)) return;
-    if (mpi_states_[is_synchronization]++ == 0) first_in_mpi_[is_synchronization] = begin;
-    time_in_mpi_[is_synchronization] += end - begin;
   }
 
   // Writes the pauses since the last edge outside MPI. Returns the region of one that reaches up to here and is still
@@ -315,7 +297,9 @@ class TimelineWriter {
     for (const ParaverState& stretch : stretches_) {
       const bool has_sample = last_sample_ == stretch.begin;
       if (!has_sample) RepeatCounters(stretch.begin);
-      const std::uint32_t region = RegionOf(stretch);
+      const std::uint32_t region = stretch.state == kParaverSynchronization ? facts_.barrier_region
+                                   : stretch.state == kParaverForkJoin      ? facts_.scheduling_region
+                                                                            : facts_.pause_region;
       rank_.Enter(stretch.begin, region);
       if (stretch.end == tick && has_sample) return region;
       RepeatCounters(stretch.end);
@@ -381,17 +365,11 @@ class TimelineWriter {
       rank_.MeasurementOn(tick);
     } else {
       rank_.MeasurementOff(tick);
-      if (call_ == kNothing && NothingFollows()) stopped_at_ = tick;
+      // Switched off to the end, the rest of the run is not known.
+      const bool may_follow = call_ != kNothing || Find(1, IsOfProgram) || events_.Peek(kMostAhead - 1) != nullptr;
+      if (!may_follow) stopped_at_ = tick;
     }
     is_tracing_ = on;
-  }
-
-  // Switched off to the end, the rest of the run is not known.
-  bool NothingFollows() { return !Find(1, IsOfProgram) && events_.Peek(kMostAhead - 1) == nullptr; }
-
-  void Flush(Tick tick, bool begins) {
-    if (!begins && flush_since_) rank_.BufferFlush(*flush_since_, tick);
-    flush_since_ = begins ? std::optional(tick) : std::nullopt;
   }
 
   // Regions of the callers of the call in this record and those of the same time, the outermost first. Until the next
@@ -443,6 +421,7 @@ class TimelineWriter {
   }
 
   void Finish() {
+    const std::string place = fmt::format("rank {}", rank_.rank());
     Tick end = std::max(last_event_, application_end_.value_or(summary_.last_existing));
     if (stopped_at_) end = *stopped_at_;
     const std::optional<std::uint32_t> pause = PauseUntil(end);
@@ -452,12 +431,25 @@ class TimelineWriter {
     messages_.OutsideUntil(kNever, rank_);
     regions_.Finish(rank_, end);
     rank_.Leave(end, facts_.application_region);
-    rank_.diagnostics().Add(anomaly::kCallEdgeMissing, events_.lost_edges(), fmt::format("on rank {}", rank_.rank()));
+    rank_.diagnostics().Add(anomaly::kCallEdgeMissing, events_.lost_edges(), "on " + place);
     rank_.diagnostics().AddPopulation(anomaly::kCallEdgeMissing, events_.edges());
     rank_.diagnostics().AddTime(anomaly::kCallEdgeMissing, events_.lost_time(), end - begin_);
-    CompareStates();
+    // Filters leave out states, or events of calls that states still show.
+    if (!summary_.has_running) rank_.diagnostics().Add(anomaly::kRankWithoutStates, 1, place);
+    // Synchronization is that of MPI where there are no threads and no team forks.
+    const bool is_alone = trace().ranks[static_cast<std::size_t>(rank_.rank())].threads == 1 && !has_teams_;
+    const std::size_t kinds = is_alone ? 2 : 1;
+    const Tick missing = std::accumulate(time_in_mpi_, time_in_mpi_ + kinds, Tick{0}), in_mpi = in_calls_ + missing;
+    rank_.diagnostics().AddTime(anomaly::kMpiStateOutsideCall, missing, in_mpi);
+    constexpr double kNamed = 0.001;  // chosen: states and events may end a little apart
+    if (static_cast<double>(missing) > kNamed * static_cast<double>(in_mpi)) {
+      const Tick first = first_in_mpi_[mpi_states_[0] == 0];
+      rank_.diagnostics().Add(anomaly::kMpiStateOutsideCall,
+                              std::accumulate(mpi_states_, mpi_states_ + kinds, std::uint64_t{0}),
+                              fmt::format("{} in MPI without a call at {:.6g} s", place, trace().Seconds(first)));
+    }
     if (is_application_open_ && !stopped_at_ && !facts_.is_part) {
-      rank_.diagnostics().Add(anomaly::kTraceEndsEarly, 1, fmt::format("rank {} does not end", rank_.rank()));
+      rank_.diagnostics().Add(anomaly::kTraceEndsEarly, 1, place + " does not end");
     }
     for (std::uint32_t i = 0; i < totals_.size(); ++i) {
       constexpr double kSmallestShare = 0.99;  // chosen: single edges may lack samples in any trace
@@ -466,25 +458,8 @@ class TimelineWriter {
       if (samples_[i] == 0 || !is_partial) continue;
       rank_.DistrustCounter(i);
       rank_.diagnostics().Add(anomaly::kCounterNotAlwaysOn, 1,
-                              fmt::format("{} on rank {}", trace().counters[i].name, rank_.rank()));
+                              fmt::format("{} on {}", trace().counters[i].name, place));
     }
-  }
-
-  // Filters leave out states, or events of calls that states still show.
-  void CompareStates() {
-    if (!summary_.has_running)
-      rank_.diagnostics().Add(anomaly::kRankWithoutStates, 1, fmt::format("rank {}", rank_.rank()));
-    // Synchronization is that of MPI where there are no threads and no team forks.
-    const bool is_alone = trace().ranks[static_cast<std::size_t>(rank_.rank())].threads == 1 && !has_teams_;
-    const std::size_t kinds = is_alone ? 2 : 1;
-    const Tick missing = std::accumulate(time_in_mpi_, time_in_mpi_ + kinds, Tick{0}), in_mpi = in_calls_ + missing;
-    rank_.diagnostics().AddTime(anomaly::kMpiStateOutsideCall, missing, in_mpi);
-    constexpr double kNamed = 0.001;  // chosen: states and events may end a little apart
-    if (static_cast<double>(missing) <= kNamed * static_cast<double>(in_mpi)) return;
-    const Tick first = first_in_mpi_[mpi_states_[0] == 0];
-    rank_.diagnostics().Add(
-        anomaly::kMpiStateOutsideCall, std::accumulate(mpi_states_, mpi_states_ + kinds, std::uint64_t{0}),
-        fmt::format("rank {} in MPI without a call at {:.6g} s", rank_.rank(), trace().Seconds(first)));
   }
 
   const ParaverTraceFacts& facts_;
