@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 // The files of archive.otf2 are archive.def and, for location 7, archive/7.def and archive/7.evt.
-fs::path DefinitionsFile(fs::path anchor) { return anchor.replace_extension(".def"); }
 fs::path LocationFile(const fs::path& anchor, OTF2_LocationRef location, const char* extension) {
   return anchor.parent_path() / anchor.stem() / fmt::format("{}.{}", location, extension);
 }
@@ -59,32 +58,6 @@ void RequireLocationFiles(const std::string& anchor_path, const std::vector<Otf2
       fmt::format("{} of {} files are missing from {}: {}{}", count, files,
                   (anchor.parent_path() / anchor.stem()).string(), Join(missing, ", "), count > 5 ? ", ..." : ""),
       "copy the whole archive: anchor, definitions and the folder of events");
-}
-
-// Throws an input error when anchor or definitions are damaged or missing.
-Otf2Layout RequireSoundDefinitions(const std::string& anchor) {
-  std::error_code code;
-  const std::string definitions = DefinitionsFile(anchor).string();
-  const std::uintmax_t bytes = fs::file_size(definitions, code);
-  if (code) {
-    throw Error(ErrorKind::kInput, anchor, "its definitions are missing: there is no " + definitions,
-                "copy the whole archive: anchor, definitions and the folder of events");
-  }
-  const Otf2Layout layout = RequireSoundAnchor(anchor, bytes);
-  if (layout.is_plain) RequireEndOfFile(definitions, false, layout.definition_chunk, anchor);
-  return layout;
-}
-
-// Throws an input error when the files of the location are cut short. Returns whether its definitions must be read,
-// since they may change its events.
-bool RequireEnds(const Otf2LocationReader& reader, const Otf2Layout& layout) {
-  if (!layout.is_plain) return true;
-  const auto file = [&](const char* extension) {
-    return LocationFile(reader.builder.definitions().path, reader.location.reference, extension).string();
-  };
-  const bool needs_definitions = RequireEndOfLocalDefinitions(file("def"), layout.definition_chunk, reader.Where());
-  RequireEndOfFile(file("evt"), true, layout.event_chunk, reader.Where());
-  return needs_definitions;
 }
 
 // The open archive, closed whatever happens. Safe for several threads.
@@ -152,31 +125,6 @@ class Otf2Archive {
   bool has_definitions_ = false, has_events_ = false;
 };
 
-// Opens the files of all locations. The library searches all locations of a reader for every one it opens, one thread
-// at a time. So locations are dealt out to several readers of the same archive, neighbours to different ones: location
-// i to archives[i % archives.size()]. `archives` has the first of them.
-void OpenLocations(const std::string& anchor, const std::vector<Otf2Location>& locations,
-                   std::vector<std::unique_ptr<Otf2Archive>>& archives) {
-  constexpr std::size_t kLocationsOfOne = 128;  // chosen: opening a reader takes as long as searching so many times
-  const Otf2Layout layout = archives.front()->layout();
-  const std::size_t count = layout.is_plain ? (locations.size() + kLocationsOfOne - 1) / kLocationsOfOne : 1;
-  while (archives.size() < count) archives.push_back(std::make_unique<Otf2Archive>(anchor, layout));
-  for (std::size_t i = 0; i < archives.size(); ++i) archives[i]->OpenFiles(locations, i, archives.size());
-}
-
-// The number of events that the definitions announce is information: writers of other tools announce another one.
-// Plain files that break off have no mark of their end, which is found before; others cannot be checked like that.
-void CheckEventCount(Otf2LocationReader& reader, const Otf2Layout& layout) {
-  const std::uint64_t announced = reader.location.events, count = reader.events.count;
-  if (announced == 0 || announced == count) return;
-  if (!layout.is_plain && count < announced) {
-    throw Error(ErrorKind::kInput, reader.Where(), fmt::format("has {} events instead of {}", count, announced),
-                "the event file is truncated or damaged");
-  }
-  reader.events.of_file.Add(anomaly::kHeaderContradicted, 1,
-                            fmt::format("{} has {} events instead of {}", reader.Where(), count, announced));
-}
-
 // A text that the library has allocated, or null.
 std::string TakeText(char* text) {
   const std::string taken = text != nullptr ? ToUtf8(text) : "";
@@ -200,32 +148,38 @@ std::uint64_t CallsByProperty(OTF2_Reader* reader, const char* property) {
   return is_count ? static_cast<std::uint64_t>(calls) : 0;
 }
 
-// MPI calls that were not recorded, since other threads made them. In a part of a run they are those of the whole, so
-// that their share is, too.
-void AddUnrecordedCalls(OTF2_Reader* reader, Trace& trace) {
-  const std::uint64_t unrecorded = CallsByProperty(reader, kPropertyOfOtherThreads);
-  const std::uint64_t of_all = CallsByProperty(reader, kPropertyOfAllThreads);
-  std::uint64_t recorded = 0;
-  for (const RankTimeline& timeline : trace.timelines) recorded += timeline.calls();
-  const std::uint64_t others = of_all > recorded ? of_all - recorded : 0;
-  trace.diagnostics.Add(anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
-  trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, std::max(others, unrecorded));
-}
-
 Otf2LocationEvents ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
                                 const Otf2Location& location, const OTF2_EvtReaderCallbacks* callbacks) {
   Otf2LocationReader reader(trace, definitions, location);
   Otf2LocationEvents& events = reader.events;
-  if (RequireEnds(reader, archive.layout())) archive.ReadLocalDefinitions(reader);
+  const std::string where = reader.Where();
+  const Otf2Layout& layout = archive.layout();
+  bool needs_definitions = true;  // they may change the events
+  if (layout.is_plain) {
+    const auto file = [&](const char* extension) {
+      return LocationFile(trace.path, location.reference, extension).string();
+    };
+    needs_definitions = RequireEndOfLocalDefinitions(file("def"), layout.definition_chunk, where);
+    RequireEndOfFile(file("evt"), true, layout.event_chunk, where);
+  }
+  if (needs_definitions) archive.ReadLocalDefinitions(reader);
   events.count = archive.ReadEvents(reader, callbacks);
-  CheckEventCount(reader, archive.layout());
+  // The number of events that the definitions announce is information: writers of other tools announce another one.
+  // Plain files that break off have no mark of their end, which is found before; others cannot be checked like that.
+  if (location.events != 0 && location.events != events.count) {
+    const std::string what = fmt::format("has {} events instead of {}", events.count, location.events);
+    if (!layout.is_plain && events.count < location.events) {
+      throw Error(ErrorKind::kInput, where, what, "the event file is truncated or damaged");
+    }
+    events.of_file.Add(anomaly::kHeaderContradicted, 1, where + " " + what);
+  }
   events.timeline = reader.builder.Finish();
   events.team_events = reader.builder.TakeTeamEvents();
   events.diagnostics = reader.builder.diagnostics();
-  events.stream = reader.stream.Finish(reader.Where(), events.diagnostics);
+  events.stream = reader.stream.Finish(where, events.diagnostics);
   events.stream.rank = location.rank;
   const std::uint64_t calls = location.is_main ? events.timeline.calls() : 0;
-  events.of_file.Add(anomaly::kMpiOnWorkerThread, events.mpi_calls_on_worker, reader.Where());
+  events.of_file.Add(anomaly::kMpiOnWorkerThread, events.mpi_calls_on_worker, where);
   events.of_file.AddPopulation(anomaly::kMpiOnWorkerThread, events.mpi_calls_on_worker + calls);
   return std::move(events);
 }
@@ -273,32 +227,18 @@ void CheckRanks(Trace& trace) {
   trace.diagnostics.AddPopulation(anomaly::kRankWithoutRecords, trace.size());
 }
 
-// `locations`: in the order of ranks, then threads.
-void KeepThreads(const std::vector<Otf2Location>& locations, std::vector<Otf2LocationEvents>& results,
-                 TeamThreads& threads) {
-  threads.of_ranks.resize(static_cast<std::size_t>(std::ranges::count_if(locations, &Otf2Location::is_main)));
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const Otf2Location& location = locations[i];
-    if (location.is_main) {
-      threads.of_ranks[static_cast<std::size_t>(location.rank)] = std::move(results[i].team_events);
-      continue;
-    }
-    if (location.IsStream()) continue;
-    threads.diagnostics.Merge(results[i].diagnostics);
-    threads.workers.push_back(
-        {{location.rank, location.thread}, std::move(results[i].timeline), std::move(results[i].team_events)});
-  }
-  std::ranges::sort(threads.workers, {}, &WorkerThread::location);
-  const auto is_in_teams = [](const WorkerThread& worker) { return !worker.team_events.empty(); };
-  if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
-}
-
 std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Archive>>& archives, const Trace& trace,
                                               const Otf2Definitions& definitions, bool keep_threads) {
   const Otf2EventCallbacks of_main = MainThreadCallbacks(keep_threads), of_worker = WorkerCallbacks(keep_threads),
                            of_stream = StreamCallbacks();
   const std::vector<Otf2Location>& locations = definitions.locations;
-  OpenLocations(trace.path, locations, archives);
+  // The library searches all locations of a reader for every one it opens, one thread at a time. So locations are dealt
+  // out to several readers of the same archive, neighbours to different ones.
+  constexpr std::size_t kLocationsOfOne = 128;  // chosen: opening a reader takes as long as searching so many times
+  const Otf2Layout layout = archives.front()->layout();
+  const std::size_t count = layout.is_plain ? (locations.size() + kLocationsOfOne - 1) / kLocationsOfOne : 1;
+  while (archives.size() < count) archives.push_back(std::make_unique<Otf2Archive>(trace.path, layout));
+  for (std::size_t i = 0; i < archives.size(); ++i) archives[i]->OpenFiles(locations, i, archives.size());
   std::vector<std::uint64_t> events;
   for (const Otf2Location& location : locations) events.push_back(location.events);
   const std::vector<std::size_t> order = LargestFirst(events);
@@ -313,18 +253,6 @@ std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Ar
   return results;
 }
 
-void KeepDevices(const Otf2Definitions& definitions, const std::vector<Otf2LocationEvents>& results, Trace& trace) {
-  std::vector<Device> devices;
-  for (const std::string& name : definitions.devices) devices.push_back({name, {}});
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const Otf2Location& location = definitions.locations[i];
-    if (!location.IsStream()) continue;
-    trace.diagnostics.Merge(results[i].diagnostics);
-    AddStream(results[i].stream, devices[static_cast<std::size_t>(location.device)]);
-  }
-  AddDevices(std::move(devices), trace);
-}
-
 void KeepLocations(std::vector<Otf2LocationEvents> results, const Otf2Definitions& definitions, bool keep_threads,
                    Trace& trace) {
   CheckTimes(results, definitions, trace);
@@ -337,12 +265,32 @@ void KeepLocations(std::vector<Otf2LocationEvents> results, const Otf2Definition
     if (trace.program.empty()) trace.program = results[i].program;
     trace.timelines[static_cast<std::size_t>(location.rank)] = std::move(results[i].timeline);
   }
+  TeamThreads& threads = trace.team_threads;
   if (!keep_threads) {
-    trace.team_threads = {};
+    threads = {};
     return;
   }
-  KeepDevices(definitions, results, trace);
-  KeepThreads(definitions.locations, results, trace.team_threads);
+  threads.of_ranks.resize(trace.size());
+  std::vector<Device> devices;
+  for (const std::string& name : definitions.devices) devices.push_back({name, {}});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Otf2Location& location = definitions.locations[i];
+    Otf2LocationEvents& own = results[i];
+    if (location.IsStream()) {
+      trace.diagnostics.Merge(own.diagnostics);
+      AddStream(own.stream, devices[static_cast<std::size_t>(location.device)]);
+    } else if (location.is_main) {
+      threads.of_ranks[static_cast<std::size_t>(location.rank)] = std::move(own.team_events);
+    } else {
+      threads.diagnostics.Merge(own.diagnostics);
+      threads.workers.push_back(
+          {{location.rank, location.thread}, std::move(own.timeline), std::move(own.team_events)});
+    }
+  }
+  AddDevices(std::move(devices), trace);
+  std::ranges::sort(threads.workers, {}, &WorkerThread::location);
+  const auto is_in_teams = [](const WorkerThread& worker) { return !worker.team_events.empty(); };
+  if (std::ranges::none_of(threads.workers, is_in_teams)) threads = {};
 }
 
 }  // namespace
@@ -350,7 +298,16 @@ void KeepLocations(std::vector<Otf2LocationEvents> results, const Otf2Definition
 Trace ReadOtf2(const std::string& anchor, const ReadOptions& options) {
   const bool keep_threads = options.keep_threads;
   std::vector<std::unique_ptr<Otf2Archive>> archives;
-  archives.push_back(std::make_unique<Otf2Archive>(anchor, RequireSoundDefinitions(anchor)));
+  std::error_code code;
+  const std::string definitions_file = fs::path(anchor).replace_extension(".def").string();
+  const std::uintmax_t bytes = fs::file_size(definitions_file, code);
+  if (code) {
+    throw Error(ErrorKind::kInput, anchor, "its definitions are missing: there is no " + definitions_file,
+                "copy the whole archive: anchor, definitions and the folder of events");
+  }
+  const Otf2Layout layout = RequireSoundAnchor(anchor, bytes);
+  if (layout.is_plain) RequireEndOfFile(definitions_file, false, layout.definition_chunk, anchor);
+  archives.push_back(std::make_unique<Otf2Archive>(anchor, layout));
   OTF2_Reader* const reader = archives.front()->reader();
   TraceBuilder builder;
   Trace& trace = builder.trace();
@@ -361,9 +318,17 @@ Trace ReadOtf2(const std::string& anchor, const ReadOptions& options) {
   char* creator = nullptr;
   if (OTF2_Reader_GetCreator(reader, &creator) == OTF2_SUCCESS) trace.creator = TakeText(creator);
   const Otf2Definitions definitions = ReadOtf2Definitions(reader, options, builder);
-  if (archives.front()->layout().is_plain) RequireLocationFiles(anchor, definitions.locations);
+  if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
   KeepLocations(ReadLocations(archives, trace, definitions, keep_threads), definitions, keep_threads, trace);
-  AddUnrecordedCalls(reader, trace);
+  // MPI calls that were not recorded, since other threads made them. In a part of a run they are those of the whole, so
+  // that their share is, too.
+  const std::uint64_t unrecorded = CallsByProperty(reader, kPropertyOfOtherThreads);
+  const std::uint64_t of_all = CallsByProperty(reader, kPropertyOfAllThreads);
+  std::uint64_t recorded = 0;
+  for (const RankTimeline& timeline : trace.timelines) recorded += timeline.calls();
+  const std::uint64_t others = of_all > recorded ? of_all - recorded : 0;
+  trace.diagnostics.Add(anomaly::kMpiOnWorkerThread, unrecorded, "calls that were not recorded");
+  trace.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, std::max(others, unrecorded));
   trace.diagnostics.Add(anomaly::kRegionsAlone, CallsByProperty(reader, kPropertyOfRegions) > 0 ? 1 : 0);
   const std::string end = TextOfProperty(reader, kPropertyOfEnd);
   trace.diagnostics.Add(anomaly::kTraceEndsEarly, end.empty() ? 0 : 1, end);
