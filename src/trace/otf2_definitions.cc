@@ -119,7 +119,7 @@ void On(DefinitionCallbacks* callbacks,
   });
 }
 
-void OnText(DefinitionCallbacks* callbacks) {
+void OnRegionsAndLocations(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetStringCallback,
      [](Raw& raw, auto self, const char* text) { raw.strings[self] = ToUtf8(text != nullptr ? text : ""); });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback,
@@ -136,9 +136,6 @@ void OnText(DefinitionCallbacks* callbacks) {
      [](Raw& raw, auto paradigm, auto /*name*/, auto paradigm_class) {
        if (paradigm_class == OTF2_PARADIGM_CLASS_ACCELERATOR) raw.device_paradigms.insert(paradigm);
      });
-}
-
-void OnLocations(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetSystemTreeNodeCallback,
      [](Raw& raw, auto self, auto name, auto type, auto parent) {
        Raw::SystemNode& node = raw.system_nodes[self];
@@ -159,7 +156,7 @@ void OnLocations(DefinitionCallbacks* callbacks) {
      });
 }
 
-void OnGroups(DefinitionCallbacks* callbacks) {
+void OnGroupsAndTopologies(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetGroupCallback,
      [](Raw& raw, auto self, auto /*name*/, auto type, auto paradigm, auto flags, auto count, auto* members) {
        Raw::Group& group = raw.groups[self] = {type, paradigm, flags, {}};
@@ -174,9 +171,6 @@ void OnGroups(DefinitionCallbacks* callbacks) {
      });
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback,
      [](Raw& raw, auto self, auto /*name*/, auto communicator, auto /*flags*/) { raw.windows[self] = communicator; });
-}
-
-void OnTopologies(DefinitionCallbacks* callbacks) {
   On(callbacks, OTF2_GlobalDefReaderCallbacks_SetCartDimensionCallback,
      [](Raw& raw, auto self, auto /*name*/, auto size, auto periodicity) {
        raw.dimensions[self] = {size, periodicity == OTF2_CART_PERIODIC_TRUE};
@@ -218,7 +212,7 @@ Raw ReadAll(OTF2_Reader* reader, const std::string& path) {
   Raw raw;
   const std::unique_ptr<DefinitionCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)> callbacks(
       OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
-  for (const auto add : {OnText, OnLocations, OnGroups, OnTopologies, OnMetrics}) add(callbacks.get());
+  for (const auto add : {OnRegionsAndLocations, OnGroupsAndTopologies, OnMetrics}) add(callbacks.get());
   OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks.get(), &raw);
   std::uint64_t count = 0;
   const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
@@ -292,16 +286,6 @@ std::optional<std::uint32_t> FindNode(const Raw& raw, std::uint32_t start, Wante
   return std::nullopt;
 }
 
-// Processes may share a device. Where only names of streams distinguish devices, as "CUDA[1:7]", the first number is
-// the device's among those of the process.
-std::string DeviceName(const Raw& raw, const Raw::Location& location, const Raw::LocationGroup& group) {
-  const auto node = FindNode(raw, group.node, [](const Raw::SystemNode& n) { return n.is_device; });
-  if (node) return fmt::format("{} (node {})", raw.Text(raw.system_nodes.at(*node).name), *node);
-  const std::string name = raw.Text(location.name);
-  const std::string device = group.IsProcess() ? name.substr(0, name.find(':')) : raw.Text(group.name);
-  return fmt::format("{} {}", location.group, device);
-}
-
 // Adds a location that is a stream of a device, belongs to a rank and records anything; others may have no files.
 // Returns false for all other locations.
 bool AddStream(const Raw& raw, std::uint64_t reference, const Raw::Location& location,
@@ -312,20 +296,18 @@ bool AddStream(const Raw& raw, std::uint64_t reference, const Raw::Location& loc
   // Before OTF2 3.0 streams belong to the process itself.
   const auto rank = rank_of_group.find(group->IsProcess() ? location.group : group->creator);
   if (rank == rank_of_group.end()) return false;
-  const std::string name = DeviceName(raw, location, *group);
+  // Processes may share a device. Where only names of streams distinguish devices, as "CUDA[1:7]", the first number is
+  // the device's among those of the process.
+  const std::string stream = raw.Text(location.name);
+  const std::string own = group->IsProcess() ? stream.substr(0, stream.find(':')) : raw.Text(group->name);
+  const auto node = FindNode(raw, group->node, [](const Raw::SystemNode& n) { return n.is_device; });
+  const std::string name = node ? fmt::format("{} (node {})", raw.Text(raw.system_nodes.at(*node).name), *node)
+                                : fmt::format("{} {}", location.group, own);
   const auto known = std::ranges::find(result.devices, name);
   const auto device = static_cast<std::int32_t>(known - result.devices.begin());
   if (known == result.devices.end()) result.devices.push_back(name);
   result.locations.push_back({reference, rank->second, false, 0, location.events, device});
   return true;
-}
-
-// The node a process runs on: the nearest system tree node of class "node" or that shares memory, else the nearest.
-std::uint32_t NodeOfProcess(const Raw& raw, std::uint32_t start) {
-  const auto is_node = [&](const Raw::SystemNode& node) {
-    return node.shares_memory || ToLower(raw.Text(node.class_name)) == "node";
-  };
-  return FindNode(raw, start, is_node).value_or(start);
 }
 
 // The socket of its node that a process is on; nothing where the trace does not say.
@@ -361,7 +343,12 @@ void AddRanks(const Raw& raw, const std::string& path, bool keep_streams, TraceB
   for (std::size_t rank = 0; rank < mains.size(); ++rank) {
     const Raw::Location& location = raw.locations.at(mains[rank]);
     const Raw::LocationGroup* group = Find(raw.location_groups, location.group);
-    const std::uint32_t node = group != nullptr ? NodeOfProcess(raw, group->node) : OTF2_UNDEFINED_SYSTEM_TREE_NODE;
+    // The nearest of class "node" or that shares memory, else the nearest.
+    const auto is_node = [&](const Raw::SystemNode& one) {
+      return one.shares_memory || ToLower(raw.Text(one.class_name)) == "node";
+    };
+    const std::uint32_t node =
+        group == nullptr ? OTF2_UNDEFINED_SYSTEM_TREE_NODE : FindNode(raw, group->node, is_node).value_or(group->node);
     const auto [entry, is_new] = node_index.try_emplace(node, static_cast<std::int32_t>(node_index.size()));
     const Raw::SystemNode* named = Find(raw.system_nodes, node);
     if (is_new) builder.AddNode(named == nullptr ? "unknown node" : raw.Text(named->name));
