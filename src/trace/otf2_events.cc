@@ -149,7 +149,7 @@ void OnTeams(EventCallbacks* callbacks) {
      [](Reader& r, Tick tick, auto team) { r.builder.Team(kEnd, tick, TeamOf(r, team)); });
 }
 
-void OnMessages(EventCallbacks* callbacks) {
+void OnMessagesAndCollectives(EventCallbacks* callbacks) {
   On(callbacks, OTF2_EvtReaderCallbacks_SetMpiSendCallback,
      [](Reader& r, Tick, auto receiver, auto communicator, auto tag, auto bytes) {
        r.builder.Send(receiver, CommunicatorOf(r, communicator), tag, bytes);
@@ -172,9 +172,6 @@ void OnMessages(EventCallbacks* callbacks) {
      });
   On(callbacks, OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback,
      [](Reader& r, Tick, auto request) { r.builder.RequestCancelled(request); });
-}
-
-void OnCollectives(EventCallbacks* callbacks) {
   On(callbacks, OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback,
      [](Reader& r, Tick, auto operation, auto communicator, auto root, auto sent, auto received) {
        r.builder.Collective(KindOf(r, operation), CommunicatorOf(r, communicator), RootOf(root), sent, received);
@@ -268,7 +265,7 @@ Otf2EventCallbacks NewCallbacks() { return {OTF2_EvtReaderCallbacks_New(), OTF2_
 
 Otf2EventCallbacks MainThreadCallbacks(bool keep_threads) {
   Otf2EventCallbacks callbacks = NewCallbacks();
-  for (const auto add : {OnRegions, OnMessages, OnCollectives, OnWindows, OnCounters, OnRest}) add(callbacks.get());
+  for (const auto add : {OnRegions, OnMessagesAndCollectives, OnWindows, OnCounters, OnRest}) add(callbacks.get());
   if (keep_threads) OnTeams(callbacks.get());
   return callbacks;
 }
