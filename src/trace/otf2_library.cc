@@ -123,23 +123,6 @@ void RequireEnd(const std::vector<std::uint8_t>& chunk, std::uint64_t begin, con
   throw Error(ErrorKind::kInput, where, what, "the file is truncated or damaged; copy the archive again");
 }
 
-// Offsets that are 0 at every time leave time stamps as they are, whatever their deviations. A file that is unusual in
-// any other way is left to the library; so are times that do not increase, between which it would divide by 0.
-bool HasZeroOffsetsAlone(const std::vector<std::uint8_t>& chunk) {
-  if (chunk.size() < kHeaderBytes || chunk[0] != kChunkHeader || chunk[1] != kLittleEndian) return false;
-  const bool is_swapped = IsSwapped(chunk);
-  std::size_t at = kHeaderBytes;
-  std::optional<std::uint64_t> before;
-  while (chunk.size() - at >= kZeroOffsetBytes && chunk[at] == kClockOffset) {
-    if (chunk[at + 1] != kZeroOffsetBytes - 2 || chunk[at + 10] != 0) return false;
-    const std::uint64_t time = NumberAt(&chunk[at + 2], is_swapped);
-    if (before && time <= *before) return false;
-    before = time;
-    at += kZeroOffsetBytes;
-  }
-  return at < chunk.size() && chunk[at] == kEndOfFile;
-}
-
 }  // namespace
 
 Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition_bytes) {
@@ -200,7 +183,19 @@ bool RequireEndOfLocalDefinitions(const std::string& path, std::uint64_t chunk_s
   std::uint64_t begin = 0;
   const std::vector<std::uint8_t> chunk = LastChunk(path, chunk_size, begin);
   RequireEnd(chunk, begin, path, false, where);
-  return begin > 0 || !HasZeroOffsetsAlone(chunk);
+  // Offsets that are 0 at every time leave time stamps as they are, whatever their deviations. A file that is unusual
+  // in any other way is left to the library; so are times that do not increase, between which it would divide by 0.
+  if (begin > 0 || chunk.size() < kHeaderBytes || chunk[0] != kChunkHeader || chunk[1] != kLittleEndian) return true;
+  std::size_t at = kHeaderBytes;
+  std::optional<std::uint64_t> before;
+  while (chunk.size() - at >= kZeroOffsetBytes && chunk[at] == kClockOffset) {
+    if (chunk[at + 1] != kZeroOffsetBytes - 2 || chunk[at + 10] != 0) return true;
+    const std::uint64_t time = NumberAt(&chunk[at + 2], IsSwapped(chunk));
+    if (before && time <= *before) return true;
+    before = time;
+    at += kZeroOffsetBytes;
+  }
+  return at >= chunk.size() || chunk[at] != kEndOfFile;
 }
 
 }  // namespace farscale
