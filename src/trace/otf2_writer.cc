@@ -76,17 +76,6 @@ std::vector<MetricClass> MetricClassesOfRank(const Trace& trace, std::size_t ran
   return classes;
 }
 
-// Each once.
-std::vector<MetricClass> MetricClasses(const Trace& trace) {
-  std::vector<MetricClass> classes;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    for (MetricClass& metric : MetricClassesOfRank(trace, rank)) {
-      if (std::ranges::find(classes, metric) == classes.end()) classes.push_back(std::move(metric));
-    }
-  }
-  return classes;
-}
-
 // The role that Score-P gives to an MPI function; farscale itself goes by the name.
 OTF2_RegionRole Role(const Region& region) {
   if (region.is_outside || region.is_pause) return OTF2_REGION_ROLE_ARTIFICIAL;
@@ -239,25 +228,6 @@ void WriteTopologies(const Trace& trace, DefinitionWriter& out) {
   }
 }
 
-void WriteCounter(std::uint32_t reference, const Counter& counter, DefinitionWriter& out) {
-  OTF2_Base base = OTF2_BASE_DECIMAL;
-  double exponent = std::round(std::log10(counter.scale));
-  if (std::pow(10.0, exponent) != counter.scale) {
-    base = OTF2_BASE_BINARY;
-    exponent = std::round(std::log2(counter.scale));
-    if (std::pow(2.0, exponent) != counter.scale) {
-      throw Error(ErrorKind::kOutput, out.anchor.string(),
-                  fmt::format("counter {} has the scale {}, which OTF2 cannot express", counter.name, counter.scale),
-                  "scale it by a power of 10 or 2");
-    }
-  }
-  const OTF2_StringRef name = out.String(counter.name), description = out.String(counter.description),
-                       unit = out.String(counter.unit);
-  out.Define(OTF2_GlobalDefWriter_WriteMetricMember, reference, name, description, OTF2_METRIC_TYPE_OTHER,
-             counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
-             counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit);
-}
-
 void WriteDefinitions(const Trace& trace, std::uint64_t origin, const std::vector<MetricClass>& metrics,
                       const std::vector<std::uint64_t>& events, DefinitionWriter out) {
   const std::uint64_t length = TimeStamp(origin, std::max<Tick>(trace.end(), 0)) + 1;
@@ -275,7 +245,25 @@ void WriteDefinitions(const Trace& trace, std::uint64_t origin, const std::vecto
   }
   WriteCommunicators(trace, out);
   WriteTopologies(trace, out);
-  for (std::uint32_t i = 0; i < trace.counters.size(); ++i) WriteCounter(i, trace.counters[i], out);
+  for (std::uint32_t i = 0; i < trace.counters.size(); ++i) {
+    const Counter& counter = trace.counters[i];
+    OTF2_Base base = OTF2_BASE_DECIMAL;
+    double exponent = std::round(std::log10(counter.scale));
+    if (std::pow(10.0, exponent) != counter.scale) {
+      base = OTF2_BASE_BINARY;
+      exponent = std::round(std::log2(counter.scale));
+      if (std::pow(2.0, exponent) != counter.scale) {
+        throw Error(ErrorKind::kOutput, out.anchor.string(),
+                    fmt::format("counter {} has the scale {}, which OTF2 cannot express", counter.name, counter.scale),
+                    "scale it by a power of 10 or 2");
+      }
+    }
+    const OTF2_StringRef name = out.String(counter.name), description = out.String(counter.description),
+                         unit = out.String(counter.unit);
+    out.Define(OTF2_GlobalDefWriter_WriteMetricMember, i, name, description, OTF2_METRIC_TYPE_OTHER,
+               counter.accumulates ? OTF2_METRIC_ACCUMULATED_START : OTF2_METRIC_ABSOLUTE_POINT,
+               counter.is_double ? OTF2_TYPE_DOUBLE : OTF2_TYPE_INT64, base, static_cast<std::int64_t>(exponent), unit);
+  }
   for (std::uint32_t i = 0; i < metrics.size(); ++i) {
     out.Define(OTF2_GlobalDefWriter_WriteMetricClass, i, static_cast<std::uint8_t>(metrics[i].size()),
                metrics[i].data(), OTF2_METRIC_SYNCHRONOUS_STRICT, OTF2_RECORDER_KIND_CPU);
@@ -418,28 +406,6 @@ class LocationWriter : public TimelineSink {
 
 using ArchivePointer = std::unique_ptr<OTF2_Archive, decltype(&OTF2_Archive_Close)>;
 
-// The creator keeps the tool that recorded the run, however often the trace was written since.
-std::string ArchiveCreator(const Trace& trace) {
-  constexpr std::string_view kRecordedBy = ", recorded by ";
-  const std::size_t found = trace.creator.find(kRecordedBy);
-  if (found != std::string::npos) return Generator() + trace.creator.substr(found);
-  return trace.creator.empty() ? Generator() : Generator() + std::string(kRecordedBy) + trace.creator;
-}
-
-// Properties for data that the trace does not hold: threads and their calls, all but some regions.
-std::vector<std::pair<const char*, std::uint64_t>> UnrecordedProperties(const Trace& trace) {
-  std::vector<std::pair<const char*, std::uint64_t>> properties;
-  for (const Finding& finding : trace.diagnostics.findings()) {
-    if (finding.id == anomaly::kThreadsAtProcessLevel.id)
-      properties.emplace_back(kPropertyOfThreadedRanks, finding.count);
-    if (finding.id == anomaly::kRegionsAlone.id) properties.emplace_back(kPropertyOfRegions, finding.count);
-    if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
-    properties.emplace_back(kPropertyOfOtherThreads, finding.count);
-    properties.emplace_back(kPropertyOfAllThreads, finding.population);
-  }
-  return properties;
-}
-
 ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const fs::path& folder) {
   const auto check = [&](OTF2_ErrorCode code) { Check(code, anchor, "creating the archive"); };
   CaptureOtf2Errors();
@@ -449,21 +415,28 @@ ArchivePointer OpenArchive(const Trace& trace, const fs::path& anchor, const fs:
   if (!archive) check(OTF2_ERROR_FILE_CAN_NOT_OPEN);
   check(OTF2_Archive_SetFlushCallbacks(archive.get(), &kFlushCallbacks, nullptr));
   check(OTF2_Archive_SetSerialCollectiveCallbacks(archive.get()));
-  check(OTF2_Archive_SetCreator(archive.get(), ArchiveCreator(trace).c_str()));
-  for (const auto& [property, count] : UnrecordedProperties(trace)) {
+  // The creator keeps the tool that recorded the run, however often the trace was written since.
+  constexpr std::string_view kRecordedBy = ", recorded by ";
+  const std::size_t recorded_by = trace.creator.find(kRecordedBy);
+  std::string creator = Generator();
+  if (recorded_by != std::string::npos) {
+    creator += trace.creator.substr(recorded_by);
+  } else if (!trace.creator.empty()) {
+    creator += std::string(kRecordedBy) + trace.creator;
+  }
+  check(OTF2_Archive_SetCreator(archive.get(), creator.c_str()));
+  // Data that the trace does not hold: threads and their calls, all but some regions.
+  const auto set = [&](const char* property, std::uint64_t count) {
     check(OTF2_Archive_SetProperty(archive.get(), property, std::to_string(count).c_str(), true));
+  };
+  for (const Finding& finding : trace.diagnostics.findings()) {
+    if (finding.id == anomaly::kThreadsAtProcessLevel.id) set(kPropertyOfThreadedRanks, finding.count);
+    if (finding.id == anomaly::kRegionsAlone.id) set(kPropertyOfRegions, finding.count);
+    if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
+    set(kPropertyOfOtherThreads, finding.count);
+    set(kPropertyOfAllThreads, finding.population);
   }
   return archive;
-}
-
-void WriteTimeline(const Trace& trace, const LocalRanks& local_ranks, std::size_t rank, LocationWriter& writer) {
-  const bool names_program = rank == 0 && !trace.program.empty();
-  const RankTimeline& timeline = trace.timelines[rank];
-  if (names_program) writer.ProgramBegin(Earliest(timeline, trace.begin()));
-  FeedTimeline(trace, local_ranks, rank, writer);
-  Tick end = timeline.empty() ? trace.begin() : timeline.end();
-  for (const Interruption& interruption : timeline.interruptions()) end = std::max(end, interruption.end);
-  if (names_program) writer.ProgramEnd(end);
 }
 
 // Writes the events of all locations, and definitions with nothing in them: references and times are global ones.
@@ -479,7 +452,13 @@ std::vector<std::uint64_t> WriteLocations(const Trace& trace, const fs::path& an
       if (writer == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating an event file");
       if (thread == 0) {
         LocationWriter location_writer(trace, anchor, origin, metrics, rank, writer);
-        WriteTimeline(trace, local_ranks, rank, location_writer);
+        const bool names_program = rank == 0 && !trace.program.empty();
+        const RankTimeline& timeline = trace.timelines[rank];
+        if (names_program) location_writer.ProgramBegin(Earliest(timeline, trace.begin()));
+        FeedTimeline(trace, local_ranks, rank, location_writer);
+        Tick end = timeline.empty() ? trace.begin() : timeline.end();
+        for (const Interruption& interruption : timeline.interruptions()) end = std::max(end, interruption.end);
+        if (names_program) location_writer.ProgramEnd(end);
         Check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), anchor, "counting the events");
       }
       Check(OTF2_Archive_CloseEvtWriter(archive, writer), anchor, fmt::format("writing the events of rank {}", rank));
@@ -523,7 +502,12 @@ void WriteOtf2(const Trace& trace, const fs::path& anchor) {
   Tick earliest = 0;
   for (const RankTimeline& timeline : trace.timelines) earliest = std::min(earliest, Earliest(timeline, 0));
   const auto origin = static_cast<std::uint64_t>(-earliest);
-  const std::vector<MetricClass> metrics = MetricClasses(trace);
+  std::vector<MetricClass> metrics;  // each once
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    for (MetricClass& metric : MetricClassesOfRank(trace, rank)) {
+      if (std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(std::move(metric));
+    }
+  }
   const std::vector<std::uint64_t> events = WriteLocations(trace, anchor, origin, metrics, archive.get());
   OTF2_GlobalDefWriter* definitions = OTF2_Archive_GetGlobalDefWriter(archive.get());
   if (definitions == nullptr) Check(OTF2_ERROR_FILE_CAN_NOT_OPEN, anchor, "creating the definitions");
