@@ -109,55 +109,24 @@ void FindForks(std::size_t thread, bool has_nested, RankTeams& result) {
   }
 }
 
-void FindBarriers(const std::vector<Region>& regions, TeamThread& thread) {
-  for (TeamSpan& span : thread.spans) {
-    for (std::uint32_t event = span.begin.event; event < span.end.event; ++event) {
-      const auto inner = std::ranges::lower_bound(thread.nested, std::pair(event, event + 1));
-      if (inner != thread.nested.end() && inner->first == event) {
-        event = inner->second - 1;
-        continue;
-      }
-      const RankTimeline::RegionEvent entered = thread.timeline->region_event(event);
-      if (!entered.is_leave && regions[entered.region].IsTeamBarrier()) span.barriers.push_back(event);
-    }
-  }
-}
-
-void CheckMembers(const std::vector<Location>& expected, TeamFork& fork, RankTeams& result) {
-  std::vector<Location> found;
-  for (const std::size_t thread : fork.threads) found.push_back(result.threads[thread].location);
-  std::ranges::sort(found);
-  const bool is_complete = expected.empty() || found == expected;
-  if (!is_complete) result.diagnostics.Add(anomaly::kTeamIncomplete, 1, Place(result.threads.front()));
-  fork.is_whole = is_complete && found.size() > 1;
-}
-
-// `has_inside`: set where a barrier is not left by the next event, or there is a call in it.
-std::vector<TeamRole> BarrierRoles(const std::vector<Region>& regions, const RankTimeline& timeline,
-                                   const TeamSpan& span, bool& has_inside) {
-  std::vector<TeamRole> roles;
-  for (const std::uint32_t event : span.barriers) {
-    const RankTimeline::RegionEvent entered = timeline.region_event(event);
-    roles.push_back(regions[entered.region].team_role);
-    if (event + 1 >= timeline.region_events()) continue;
-    const RankTimeline::RegionEvent left = timeline.region_event(event + 1);
-    has_inside = has_inside || !left.is_leave || left.call != entered.call;
-  }
-  return roles;
-}
-
 // Every thread goes through the spans in the order of forks.
 void CompareBarriers(const std::vector<Region>& regions, RankTeams& result) {
   std::vector<std::size_t> next(result.threads.size());
   for (std::uint32_t i = 0; i < result.forks.size(); ++i) {
     TeamFork& fork = result.forks[i];
     std::vector<TeamRole> first;
-    bool agree = true, has_inside = false;
+    bool agree = true, has_inside = false;  // a barrier is not left by the next event, or there is a call in it
     for (const std::size_t number : fork.threads) {
       const TeamThread& thread = result.threads[number];
       while (thread.spans[next[number]].fork != i) ++next[number];
-      const std::vector<TeamRole> roles =
-          BarrierRoles(regions, *thread.timeline, thread.spans[next[number]], has_inside);
+      std::vector<TeamRole> roles;
+      for (const std::uint32_t event : thread.spans[next[number]].barriers) {
+        const RankTimeline::RegionEvent entered = thread.timeline->region_event(event);
+        roles.push_back(regions[entered.region].team_role);
+        if (event + 1 >= thread.timeline->region_events()) continue;
+        const RankTimeline::RegionEvent left = thread.timeline->region_event(event + 1);
+        has_inside = has_inside || !left.is_leave || left.call != entered.call;
+      }
       if (number == fork.threads.front()) first = roles;
       agree = agree && roles == first;
     }
@@ -295,13 +264,6 @@ class ThreadWriter : public TimelineSink {
   std::uint32_t events_ = 0, mpi_calls_ = 0;  // written so far
 };
 
-// Region events that no team of the thread contains.
-std::uint64_t EventsOutside(const TeamThread& thread) {
-  std::uint64_t inside = 0;
-  for (const TeamSpan& span : thread.spans) inside += span.end.event - span.begin.event;
-  return thread.timeline->region_events() - inside;
-}
-
 // The teams of a worker, and between them idle time, which begins with the rank.
 RankTimeline WriteWorker(const RankTeams& teams, std::size_t thread, Tick idle_since, std::uint32_t unknown_fork,
                          ThreadWriter writer) {
@@ -316,17 +278,6 @@ RankTimeline WriteWorker(const RankTeams& teams, std::size_t thread, Tick idle_s
   }
   writer.OpenLike({}, idle_since);
   return writer.Finish();
-}
-
-void CopyDefinitions(const Trace& trace, TraceBuilder& builder) {
-  builder.CopyHeader(trace);
-  Trace& copy = builder.trace();
-  copy.diagnostics = trace.team_threads.diagnostics;
-  for (Region& region : copy.regions) {
-    if (!region.IsTeamBarrier()) continue;
-    region.is_mpi = true;
-    region.call = MpiCall::kOther;
-  }
 }
 
 // The parallel region that the main thread enters with the team, or in which it forks.
@@ -351,7 +302,10 @@ std::vector<std::vector<std::int32_t>> AddLocations(const Trace& trace, const st
       const Location& location = thread.location;
       const std::string name = fmt::format("rank {}, thread {}", location.rank, location.thread);
       const bool is_worker = location.thread > 0, is_idle = thread.spans.empty();
-      if (is_worker && (is_idle || EventsOutside(thread) > 0)) diagnostics.Add(anomaly::kThreadOutsideTeams, 1, name);
+      std::uint64_t inside = 0;  // region events
+      for (const TeamSpan& span : thread.spans) inside += span.end.event - span.begin.event;
+      const bool has_outside = is_idle || thread.timeline->region_events() != inside;
+      if (is_worker && has_outside) diagnostics.Add(anomaly::kThreadOutsideTeams, 1, name);
       locations[rank].push_back(static_cast<std::int32_t>(builder.definitions().size()));
       if (is_worker && is_idle) continue;
       builder.AddRank({trace.ranks[rank].node, 1, name});
@@ -406,19 +360,43 @@ RankTeams PlanTeams(const Trace& trace, std::vector<TeamThread> threads) {
   result.threads = std::move(threads);
   for (TeamThread& thread : result.threads) {
     ReadSpans(thread, result);
-    FindBarriers(trace.regions, thread);
+    for (TeamSpan& span : thread.spans) {
+      for (std::uint32_t event = span.begin.event; event < span.end.event; ++event) {
+        const auto inner = std::ranges::lower_bound(thread.nested, std::pair(event, event + 1));
+        if (inner != thread.nested.end() && inner->first == event) {
+          event = inner->second - 1;
+          continue;
+        }
+        const RankTimeline::RegionEvent entered = thread.timeline->region_event(event);
+        if (!entered.is_leave && trace.regions[entered.region].IsTeamBarrier()) span.barriers.push_back(event);
+      }
+    }
   }
   const bool has_nested =
       std::ranges::any_of(result.threads, [](const TeamThread& thread) { return !thread.nested.empty(); });
   for (std::size_t i = 1; i < result.threads.size(); ++i) FindForks(i, has_nested, result);
-  for (TeamFork& fork : result.forks) CheckMembers(trace.team_threads.teams[fork.begin.team], fork, result);
+  for (TeamFork& fork : result.forks) {
+    const std::vector<Location>& expected = trace.team_threads.teams[fork.begin.team];
+    std::vector<Location> found;
+    for (const std::size_t thread : fork.threads) found.push_back(result.threads[thread].location);
+    std::ranges::sort(found);
+    const bool is_complete = expected.empty() || found == expected;
+    if (!is_complete) result.diagnostics.Add(anomaly::kTeamIncomplete, 1, Place(result.threads.front()));
+    fork.is_whole = is_complete && found.size() > 1;
+  }
   CompareBarriers(trace.regions, result);
   return result;
 }
 
 Trace LocationTrace(const Trace& trace) {
   TraceBuilder builder;
-  CopyDefinitions(trace, builder);
+  builder.CopyHeader(trace);
+  builder.trace().diagnostics = trace.team_threads.diagnostics;
+  for (Region& region : builder.trace().regions) {
+    if (!region.IsTeamBarrier()) continue;
+    region.is_mpi = true;
+    region.call = MpiCall::kOther;
+  }
   const auto add_fork = [&](std::string name) {
     return builder.AddRegion({.name = std::move(name), .is_mpi = true, .call = MpiCall::kOther, .is_fork = true});
   };
