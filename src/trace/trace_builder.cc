@@ -82,8 +82,16 @@ void RankBuilder::Enter(Tick tick, std::uint32_t region) {
   if (call_depth_ > 0) return;  // inside MPI
   is_outside_ = entered.is_outside;
   if (entered.is_mpi || entered.is_outside) call_depth_ = open_regions_.size();
-  if (entered.is_mpi) BeginCall(tick, region);
   if (!entered.is_mpi && !entered.is_outside) AddRegionEvent(tick, region, false);
+  if (!entered.is_mpi) return;
+  call_enter_ = tick;
+  call_region_ = region;
+  call_edges_ = edges_;
+  call_first_record_ = columns_.record_kind.size();
+  // A region outside the cut between two calls: its records now count as those of the call before.
+  const std::uint64_t between = columns_.enter.size() > 0 ? call_first_record_ - timeline_.call_records_end_ : 0;
+  if (between > 0) diagnostics_.Add(anomaly::kRecordOutsideMpi, between, Place());
+  for (std::size_t i = 0; i < samples_.size(); ++i) samples_[i].at_call = SampleAt(tick, i);
 }
 
 void RankBuilder::Leave(Tick tick, std::uint32_t region) {
@@ -110,29 +118,18 @@ void RankBuilder::Pop(Tick tick) {
   open_regions_.pop_back();
   if (depth == call_depth_) {
     call_depth_ = 0;
-    if (is_outside_) return EndOutside();
+    if (is_outside_) {
+      is_outside_ = false;
+      // Before the first call, what follows begins behind these records.
+      const auto records = static_cast<std::uint32_t>(columns_.record_kind.size());
+      if (columns_.enter.size() == 0) timeline_.call_records_end_ = records;
+      return;
+    }
     EndCall(tick);
   } else if (call_depth_ == 0) {
     AddRegionEvent(tick, region, true);
   }
   timeline_.end_ = tick;
-}
-
-// Before the first call, what follows begins behind these records.
-void RankBuilder::EndOutside() {
-  is_outside_ = false;
-  if (columns_.enter.size() == 0) timeline_.call_records_end_ = static_cast<std::uint32_t>(columns_.record_kind.size());
-}
-
-void RankBuilder::BeginCall(Tick tick, std::uint32_t region) {
-  call_enter_ = tick;
-  call_region_ = region;
-  call_edges_ = edges_;
-  call_first_record_ = columns_.record_kind.size();
-  // A region outside the cut between two calls: its records now count as those of the call before.
-  const std::uint64_t between = columns_.enter.size() > 0 ? call_first_record_ - timeline_.call_records_end_ : 0;
-  if (between > 0) diagnostics_.Add(anomaly::kRecordOutsideMpi, between, Place());
-  for (std::size_t i = 0; i < samples_.size(); ++i) samples_[i].at_call = SampleAt(tick, i);
 }
 
 void RankBuilder::EndCall(Tick tick) {
@@ -207,24 +204,6 @@ void RankBuilder::SetCpuTime(Tick tick, std::uint32_t counter, std::int64_t valu
   samples_[counter].cpu_times.push_back({samples_[counter].tick, value});
 }
 
-namespace {
-
-// The value between samples of CPU time; ticks come in order, and `next` is the sample behind the last one.
-std::int64_t CpuTimeAt(const std::vector<std::pair<Tick, std::int64_t>>& samples, double counts_a_tick, Tick tick,
-                       std::size_t& next) {
-  while (next < samples.size() && samples[next].first <= tick) ++next;
-  if (next == 0) return samples[0].second;
-  const auto& [last_tick, last] = samples[next - 1];
-  const double passed = static_cast<double>(tick - last_tick) * counts_a_tick;
-  if (next < samples.size()) {
-    const std::int64_t at_next = std::max(last, samples[next].second);
-    if (passed >= static_cast<double>(at_next) - static_cast<double>(last)) return at_next;
-  }
-  return last + std::llround(std::min(passed, 1e18));
-}
-
-}  // namespace
-
 void RankBuilder::FinishCounter(std::size_t counter) {
   RankTimeline::CounterData& data = timeline_.counters_[counter];
   Samples& samples = samples_[counter];
@@ -240,7 +219,18 @@ void RankBuilder::FinishCounter(std::size_t counter) {
   data.edge_share = 1;
   const double counts_a_tick = CountsPerSecond(trace_.counters[counter]) / trace_.ticks_per_second;
   std::size_t of_calls = 0, of_events = 0;
-  const auto at = [&](Tick tick, std::size_t& next) { return CpuTimeAt(samples.cpu_times, counts_a_tick, tick, next); };
+  // The value between samples; ticks come in order, and `next` is the sample behind the last one.
+  const auto at = [&, &times = samples.cpu_times](Tick tick, std::size_t& next) -> std::int64_t {
+    while (next < times.size() && times[next].first <= tick) ++next;
+    if (next == 0) return times[0].second;
+    const auto& [last_tick, last] = times[next - 1];
+    const double passed = static_cast<double>(tick - last_tick) * counts_a_tick;
+    if (next < times.size()) {
+      const std::int64_t at_next = std::max(last, times[next].second);
+      if (passed >= static_cast<double>(at_next) - static_cast<double>(last)) return at_next;
+    }
+    return last + std::llround(std::min(passed, 1e18));
+  };
   FillColumns(
       timeline_, [&](std::size_t call) { return at(timeline_.enter(call), of_calls); },
       [&](std::size_t call) { return at(timeline_.leave(call), of_calls); },
@@ -322,31 +312,18 @@ void RankBuilder::AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t
   columns_.record_received.Append(static_cast<std::int64_t>(received));
 }
 
-void RankBuilder::NoteRequest(OperationClass type, std::optional<std::uint64_t> request) {
-  if (request) {
-    const bool is_new =
-        requests_.insert_or_assign(*request, std::pair(type, std::uint64_t{timeline_.posts(type)})).second;
-    if (!is_new) diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", *request, Place()));
-  } else {
-    // As of every send of a Paraver trace; the first place alone is kept.
-    const bool is_first = diagnostics_.count(anomaly::kCompletionUnknown) == 0;
-    diagnostics_.Add(anomaly::kCompletionUnknown, 1, is_first ? Place() : "");
-  }
-}
-
-void RankBuilder::Cancel(std::uint64_t request) {
-  const auto found = requests_.find(request);
-  if (found == requests_.end()) return;
-  diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", request, Place()));
-  if (found->second.first == OperationClass::kSend && call_depth_ > 0) {
-    AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends() - 1 - found->second.second, 0, 0);
-  }
-  requests_.erase(found);
-}
-
 void RankBuilder::Record(const FedRecord& r) {
   const OperationPart part = PartOf(r.kind);
-  if (!part.posts && !part.completes) return Cancel(*r.request);
+  if (!part.posts && !part.completes) {
+    const auto found = requests_.find(*r.request);
+    if (found == requests_.end()) return;
+    diagnostics_.Add(anomaly::kRequestCancelled, 1, fmt::format("request {} {}", *r.request, Place()));
+    if (found->second.first == OperationClass::kSend && call_depth_ > 0) {
+      AddRecord(RecordKind::kSendCancelled, 0, timeline_.sends() - 1 - found->second.second, 0, 0);
+    }
+    requests_.erase(found);
+    return;
+  }
   if (!InCall()) return;
   RecordKind kind = r.kind;
   std::optional<std::uint32_t> target = 0;
@@ -368,8 +345,16 @@ void RankBuilder::Record(const FedRecord& r) {
     diagnostics_.Add(anomaly::kRequestUnknown, 1, fmt::format("request {} {}", *r.request, Place()));
     if (part.type == OperationClass::kSend) return;
     kind = part.IsCollective() ? RecordKind::kCollective : RecordKind::kReceive;  // posted now
+  } else if (!part.completes && r.request) {
+    const auto [posted, is_new] =
+        requests_.insert_or_assign(*r.request, std::pair(part.type, std::uint64_t{timeline_.posts(part.type)}));
+    if (!is_new) {
+      diagnostics_.Add(anomaly::kRequestNeverCompleted, 1, fmt::format("request {} {}", *r.request, Place()));
+    }
   } else if (!part.completes) {
-    NoteRequest(part.type, r.request);
+    // As of every send of a Paraver trace; the first place alone is kept.
+    const bool is_first = diagnostics_.count(anomaly::kCompletionUnknown) == 0;
+    diagnostics_.Add(anomaly::kCompletionUnknown, 1, is_first ? Place() : "");
   }
   ++timeline_.posts_[static_cast<std::size_t>(part.type)];
   AddRecord(kind, *target, 0, bytes, received);

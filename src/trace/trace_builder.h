@@ -155,8 +155,6 @@ class RankBuilder final : public TimelineSink {
   Tick Advance(Tick tick);
   void Pop(Tick tick);
   void PopLeftOpen(Tick tick, const std::string& place);
-  void BeginCall(Tick tick, std::uint32_t region);
-  void EndOutside();
   void EndCall(Tick tick);
   void AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave);
   bool InCall();
@@ -165,8 +163,6 @@ class RankBuilder final : public TimelineSink {
   std::uint32_t CollectiveTypeOf(CollectiveKind kind, std::uint32_t communicator, std::optional<std::uint32_t> root);
   void AddRecord(RecordKind kind, std::uint32_t target, std::uint64_t back, std::uint64_t bytes,
                  std::uint64_t received);
-  void NoteRequest(OperationClass type, std::optional<std::uint64_t> request);
-  void Cancel(std::uint64_t request);
   std::int64_t SampleAt(Tick tick, std::size_t counter);
   void FinishCounter(std::size_t counter);
   std::string Place() const;
