@@ -80,13 +80,6 @@ std::string_view PlainName(std::string_view lower) {
   return name;
 }
 
-// Names of collective functions on files end so [MPI 4.0, 14.4].
-bool IsCollectiveOnFile(std::string_view name) {
-  constexpr std::string_view kEndings[] = {"_all",     "_all_begin",     "_all_end",
-                                           "_ordered", "_ordered_begin", "_ordered_end"};
-  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
-}
-
 // Non-blocking collectives have an i before their names.
 std::optional<CollectiveKind> KindByPlainName(std::string_view name) {
   using enum CollectiveKind;
@@ -136,7 +129,11 @@ MpiCall ClassifyMpiCall(std::string_view region_name) {
   if (name.starts_with("win_flush")) return MpiCall::kWindowLockAll;
   if (name.starts_with("win_")) return MpiCall::kWindowOther;
   if (name.starts_with("file_")) {
-    return IsCollectiveOnFile(name) ? MpiCall::kCollectiveInputOutput : MpiCall::kInputOutput;
+    // Names of collective functions on files end so [MPI 4.0, 14.4].
+    for (const char* ending : {"_all", "_all_begin", "_all_end", "_ordered", "_ordered_begin", "_ordered_end"}) {
+      if (name.ends_with(ending)) return MpiCall::kCollectiveInputOutput;
+    }
+    return MpiCall::kInputOutput;
   }
   return MpiCall::kOther;
 }

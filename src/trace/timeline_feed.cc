@@ -6,12 +6,6 @@
 namespace farscale {
 namespace {
 
-// True for records that belong to the leave of their call, not to the enter. A blocking send starts at the enter.
-bool IsAtLeave(RecordKind kind) {
-  const OperationPart part = PartOf(kind);
-  return kind != RecordKind::kSend && (part.completes || !part.posts);
-}
-
 // At their ticks, as they are recorded: switched off at the begin, on at the end; a flush at its begin.
 std::vector<std::pair<Tick, Interruption>> InterruptionsIn(const TimelineWindow& window, const RankTimeline& timeline) {
   std::vector<std::pair<Tick, Interruption>> edges;
@@ -149,8 +143,10 @@ void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const 
     feed_edge(enter, timeline.region(call), false, at_enter);
     bool completes = false;
     for (std::size_t record = timeline.first_record(call); record < timeline.first_record(call + 1); ++record) {
-      completes |= IsAtLeave(timeline.record_kind(record));
-      feed_record(record, posts.Next(timeline, record), completes ? leave : enter);
+      const OperationPart part = posts.Next(timeline, record);
+      // A blocking send starts at the enter.
+      completes |= timeline.record_kind(record) != RecordKind::kSend && (part.completes || !part.posts);
+      feed_record(record, part, completes ? leave : enter);
     }
     feed_edge(leave, timeline.region(call), true, at_leave);
   };

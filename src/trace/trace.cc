@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -15,13 +17,6 @@ std::uint64_t Bytes(const std::vector<Element>& elements) {
 
 double AsCount(std::int64_t raw, bool is_double) {
   return is_double ? std::bit_cast<double>(raw) : static_cast<double>(raw);
-}
-
-// A value of up to 57 bits lies within the 8 bytes that begin at its first byte, wherever its first bit is; wider
-// ones take a whole word each.
-std::uint32_t WidthFor(std::uint64_t largest) {
-  const auto width = static_cast<std::uint32_t>(std::bit_width(largest));
-  return width > 57 ? 64 : width;
 }
 
 }  // namespace
@@ -38,7 +33,10 @@ PackedColumn& PackedColumn::operator=(const PackedColumn& other) {
 void PackedColumnBuilder::PackPending(std::size_t count) {
   const auto [smallest, largest] = std::minmax_element(pending_.get(), pending_.get() + count);
   const auto base = static_cast<std::uint64_t>(*smallest);
-  const std::uint32_t width = WidthFor(static_cast<std::uint64_t>(*largest) - base);
+  // A value of up to 57 bits lies within the 8 bytes that begin at its first byte, wherever its first bit is; wider
+  // ones take a whole word each.
+  const auto bits = static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint64_t>(*largest) - base));
+  const std::uint32_t width = bits > 57 ? 64 : bits;
   const std::size_t first = words_.size();
   blocks_.push_back({*smallest, static_cast<std::uint32_t>(first), width});
   words_.resize(first + (count * width + 63) / 64);
@@ -148,19 +146,13 @@ std::uint64_t RankTimeline::MemoryBytes() const {
 }
 
 Tick Trace::begin() const {
-  std::optional<Tick> earliest;
-  for (const RankTimeline& timeline : timelines) {
-    if (!timeline.empty()) earliest = std::min(earliest.value_or(timeline.begin()), timeline.begin());
-  }
-  return earliest.value_or(0);
+  auto recorded = timelines | std::views::filter(std::not_fn(&RankTimeline::empty));
+  return recorded.empty() ? 0 : std::ranges::min(recorded | std::views::transform(&RankTimeline::begin));
 }
 
 Tick Trace::end() const {
-  std::optional<Tick> latest;
-  for (const RankTimeline& timeline : timelines) {
-    if (!timeline.empty()) latest = std::max(latest.value_or(timeline.end()), timeline.end());
-  }
-  return latest.value_or(0);
+  auto recorded = timelines | std::views::filter(std::not_fn(&RankTimeline::empty));
+  return recorded.empty() ? 0 : std::ranges::max(recorded | std::views::transform(&RankTimeline::end));
 }
 
 int Trace::threads() const {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -31,16 +30,6 @@ std::string Resolve(const std::string& path) {
   return fs::is_symlink(path, code) ? fs::canonical(path, code).string() : path;
 }
 
-std::string ReadHead(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::array<char, 16> bytes{};
-  stream.read(bytes.data(), bytes.size());
-  if (stream.bad() || (stream.fail() && !stream.eof())) {
-    throw Error(ErrorKind::kInput, path.string(), std::string("cannot be read: ") + std::strerror(errno));
-  }
-  return std::string(bytes.data(), static_cast<std::size_t>(stream.gcount()));
-}
-
 // A folder was named instead of the trace in it: say which files in it would do.
 [[noreturn]] void FailForFolder(const fs::path& path) {
   std::vector<std::string> traces;
@@ -66,26 +55,18 @@ bool IsParaverTrace(const fs::path& path) {
   if (fs::file_size(path, code) == 0) {
     throw Error(ErrorKind::kInput, path.string(), "is empty", "copy the trace again");
   }
-  const std::string head = ReadHead(path);
+  std::ifstream stream(path, std::ios::binary);
+  std::string head(16, '\0');
+  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (stream.bad() || (stream.fail() && !stream.eof())) {
+    throw Error(ErrorKind::kInput, path.string(), std::string("cannot be read: ") + std::strerror(errno));
+  }
+  head.resize(static_cast<std::size_t>(stream.gcount()));
   // An anchor file of OTF2 begins with a byte of length, a byte order mark and these letters.
   if (head.size() >= 6 && head.compare(2, 4, "OTF2") == 0) return false;
   if (IsParaver(path.string())) return true;
   throw Error(ErrorKind::kInput, path.string(), "is neither the anchor file of an OTF2 archive nor a Paraver trace",
               IsTraceName(path) ? "the file is damaged" : "name the file that ends in .otf2, .prv or .prv.gz");
-}
-
-std::string HashFile(const std::string& path) {
-  thread_local std::vector<char> buffer(1 << 18);  // kept, since a trace may have thousands of small files
-  const FilePieces file(path);
-  Sha256 hash;
-  for (std::uint64_t at = 0;;) {
-    const std::optional<std::size_t> read = file.Read(at, buffer.data(), buffer.size());
-    if (!read) throw Error(ErrorKind::kInput, path, "cannot be read to the end");
-    hash.Add({buffer.data(), *read});
-    if (*read < buffer.size()) break;
-    at += *read;
-  }
-  return hash.Hex();
 }
 
 }  // namespace
@@ -152,8 +133,19 @@ std::string FingerprintOfTrace(const std::string& path) {
   std::string folder = fs::path(Resolve(path)).parent_path().string();  // all of them lie within
   if (!folder.empty() && !folder.ends_with('/')) folder += '/';
   std::vector<std::string> lines(files.size());
-  ParallelFor(files.size(),
-              [&](std::size_t i) { lines[i] = HashFile(files[i]) + "  " + files[i].substr(folder.size()) + "\n"; });
+  ParallelFor(files.size(), [&](std::size_t i) {
+    thread_local std::vector<char> buffer(1 << 18);  // kept, since a trace may have thousands of small files
+    const FilePieces file(files[i]);
+    Sha256 of_file;
+    for (std::uint64_t at = 0;;) {
+      const std::optional<std::size_t> read = file.Read(at, buffer.data(), buffer.size());
+      if (!read) throw Error(ErrorKind::kInput, files[i], "cannot be read to the end");
+      of_file.Add({buffer.data(), *read});
+      if (*read < buffer.size()) break;
+      at += *read;
+    }
+    lines[i] = of_file.Hex() + "  " + files[i].substr(folder.size()) + "\n";
+  });
   Sha256 hash;
   for (const std::string& line : lines) hash.Add(line);
   return hash.Hex();
@@ -200,29 +192,7 @@ Spans Common(const Spans& some, const Spans& others) {
   return both;
 }
 
-// Where no rank was recorded. Ranks without events do not say when they were.
-Spans OffOnAllRanks(const Trace& trace) {
-  std::optional<Spans> common;
-  for (const RankTimeline& timeline : trace.timelines) {
-    if (timeline.empty()) continue;
-    common = common ? Common(*common, OffTimes(timeline)) : OffTimes(timeline);
-  }
-  return common.value_or(Spans());
-}
-
-// The new time of every old one, without the stretches `off`.
 using TickMap = std::function<Tick(Tick)>;
-
-TickMap LeavingOut(const Spans& off) {
-  std::vector<Tick> removed = {0};  // before every stretch, and behind the last
-  for (const auto& [begin, end] : off) removed.push_back(removed.back() + end - begin);
-  return [off, removed](Tick tick) {
-    const auto behind = std::ranges::upper_bound(off, tick, {}, &std::pair<Tick, Tick>::first);
-    if (behind == off.begin()) return tick;
-    const auto& [begin, end] = *(behind - 1);
-    return tick - removed[static_cast<std::size_t>(behind - off.begin()) - 1] - (std::min(tick, end) - begin);
-  };
-}
 
 // Counts within `without` are left out, too.
 RankTimeline Moved(const RankTimeline& timeline, const TickMap& map, bool keeps_off, const Spans& without) {
@@ -258,8 +228,21 @@ void LeaveOutSwitchedOff(Trace& trace) {
       std::ranges::any_of(trace.timelines, [](const RankTimeline& timeline) { return !OffTimes(timeline).empty(); });
   if (!is_any_off) return;
   const bool keeps_off = trace.diagnostics.count(anomaly::kRegionsAlone) == 0;
-  const Spans off = keeps_off ? OffOnAllRanks(trace) : Spans();
-  const TickMap map = LeavingOut(off);
+  std::optional<Spans> common;  // where no rank was recorded; ranks without events do not say when they were
+  for (const RankTimeline& timeline : trace.timelines) {
+    if (timeline.empty()) continue;
+    common = common ? Common(*common, OffTimes(timeline)) : OffTimes(timeline);
+  }
+  const Spans off = keeps_off ? common.value_or(Spans()) : Spans();
+  std::vector<Tick> removed = {0};  // before every stretch, and behind the last
+  for (const auto& [begin, end] : off) removed.push_back(removed.back() + end - begin);
+  // The new time of every old one, without the stretches `off`.
+  const TickMap map = [&](Tick tick) {
+    const auto behind = std::ranges::upper_bound(off, tick, {}, &std::pair<Tick, Tick>::first);
+    if (behind == off.begin()) return tick;
+    const auto& [begin, end] = *(behind - 1);
+    return tick - removed[static_cast<std::size_t>(behind - off.begin()) - 1] - (std::min(tick, end) - begin);
+  };
   const double length = trace.Seconds(trace.end() - trace.begin());
   const double kept = trace.Seconds(map(trace.end()) - map(trace.begin()));
   trace.diagnostics.Add(anomaly::kSwitchedOff, static_cast<std::uint64_t>((length - kept) * 1e6 + 0.5));
