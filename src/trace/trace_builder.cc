@@ -114,9 +114,9 @@ void RankBuilder::PopLeftOpen(Tick tick, const std::string& place) {
 
 void RankBuilder::Pop(Tick tick) {
   const std::uint32_t region = open_regions_.back();
-  const std::size_t depth = open_regions_.size();
+  const bool is_call = open_regions_.size() == call_depth_;
   open_regions_.pop_back();
-  if (depth == call_depth_) {
+  if (is_call) {
     call_depth_ = 0;
     if (is_outside_) {
       is_outside_ = false;
@@ -125,14 +125,11 @@ void RankBuilder::Pop(Tick tick) {
       if (columns_.enter.size() == 0) timeline_.call_records_end_ = records;
       return;
     }
-    EndCall(tick);
   } else if (call_depth_ == 0) {
     AddRegionEvent(tick, region, true);
   }
   timeline_.end_ = tick;
-}
-
-void RankBuilder::EndCall(Tick tick) {
+  if (!is_call) return;
   columns_.enter.Append(call_enter_);
   columns_.duration.Append(tick - call_enter_);
   columns_.call_region.Append(call_region_);

@@ -155,7 +155,6 @@ class RankBuilder final : public TimelineSink {
   Tick Advance(Tick tick);
   void Pop(Tick tick);
   void PopLeftOpen(Tick tick, const std::string& place);
-  void EndCall(Tick tick);
   void AddRegionEvent(Tick tick, std::uint32_t region, bool is_leave);
   bool InCall();
   std::optional<std::int32_t> LockTarget(std::uint32_t window, std::optional<std::uint32_t> target);
