@@ -104,14 +104,6 @@ void CountMpi(Reader& reader, OTF2_RegionRef region) {
   if (reader.builder.definitions().regions[RegionOf(reader, region)].is_mpi) ++reader.events.mpi_calls_on_worker;
 }
 
-}  // namespace
-
-std::string Otf2LocationReader::Where() const {
-  return fmt::format("{}, rank {} (location {})", builder.definitions().path, location.rank, location.reference);
-}
-
-namespace {
-
 using EventCallbacks = OTF2_EvtReaderCallbacks;
 
 // `set` is a function of the library, `Action` a function of the reader, the event's time and its values.
@@ -239,7 +231,19 @@ void OnCounters(EventCallbacks* callbacks) {
      });
 }
 
-void OnRest(EventCallbacks* callbacks) {
+Otf2EventCallbacks NewCallbacks() { return {OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete}; }
+
+}  // namespace
+
+std::string Otf2LocationReader::Where() const {
+  return fmt::format("{}, rank {} (location {})", builder.definitions().path, location.rank, location.reference);
+}
+
+Otf2EventCallbacks MainThreadCallbacks(bool keep_threads) {
+  Otf2EventCallbacks owner = NewCallbacks();
+  EventCallbacks* const callbacks = owner.get();
+  for (const auto add : {OnRegions, OnMessagesAndCollectives, OnWindows, OnCounters}) add(callbacks);
+  if (keep_threads) OnTeams(callbacks);
   // Files of any paradigm: what is asked for when an operation begins, what was read or written when it is done. Those
   // that do not block end in another call.
   On(callbacks, OTF2_EvtReaderCallbacks_SetIoOperationCompleteCallback,
@@ -257,17 +261,7 @@ void OnRest(EventCallbacks* callbacks) {
   // Records of a newer library, or damaged ones.
   On(callbacks, OTF2_EvtReaderCallbacks_SetUnknownCallback,
      [](Reader& r, Tick) { r.builder.diagnostics().Add(anomaly::kRecordNotRead, 1, r.Where()); });
-}
-
-Otf2EventCallbacks NewCallbacks() { return {OTF2_EvtReaderCallbacks_New(), OTF2_EvtReaderCallbacks_Delete}; }
-
-}  // namespace
-
-Otf2EventCallbacks MainThreadCallbacks(bool keep_threads) {
-  Otf2EventCallbacks callbacks = NewCallbacks();
-  for (const auto add : {OnRegions, OnMessagesAndCollectives, OnWindows, OnCounters, OnRest}) add(callbacks.get());
-  if (keep_threads) OnTeams(callbacks.get());
-  return callbacks;
+  return owner;
 }
 
 Otf2EventCallbacks WorkerCallbacks(bool keep_threads) {
