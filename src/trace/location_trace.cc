@@ -291,8 +291,9 @@ std::optional<std::uint32_t> ParallelRegion(const Trace& trace, const RankTimeli
   return std::nullopt;
 }
 
-// Returns one list a rank: the locations of its threads.
-std::vector<std::vector<std::int32_t>> AddLocations(const Trace& trace, const std::vector<RankTeams>& teams,
+// Returns one list a rank: the locations of its threads. Adds communicators: those of MPI under the same numbers, and
+// one for every set of threads that form a team.
+std::vector<std::vector<std::int32_t>> AddLocations(const Trace& trace, std::vector<RankTeams>& teams,
                                                     TraceBuilder& builder) {
   std::vector<std::vector<std::int32_t>> locations(trace.size());
   Diagnostics& diagnostics = builder.trace().diagnostics;
@@ -312,12 +313,6 @@ std::vector<std::vector<std::int32_t>> AddLocations(const Trace& trace, const st
       builder.trace().locations.push_back(location);
     }
   }
-  return locations;
-}
-
-// Those of MPI under the same numbers, and one for every set of threads that form a team.
-void AddTeamCommunicators(const Trace& trace, const std::vector<std::vector<std::int32_t>>& locations,
-                          std::vector<RankTeams>& teams, TraceBuilder& builder) {
   for (Communicator communicator : trace.communicators) {
     for (std::vector<std::int32_t>* group : {&communicator.members, &communicator.remote}) {
       for (std::int32_t& rank : *group) rank = locations[static_cast<std::size_t>(rank)].front();
@@ -337,6 +332,7 @@ void AddTeamCommunicators(const Trace& trace, const std::vector<std::vector<std:
       fork.communicator = entry->second;
     }
   }
+  return locations;
 }
 
 }  // namespace
@@ -415,7 +411,6 @@ Trace LocationTrace(const Trace& trace) {
     }
   });
   const std::vector<std::vector<std::int32_t>> locations = AddLocations(trace, teams, builder);
-  AddTeamCommunicators(trace, locations, teams, builder);
   const LocalRanks local_ranks(trace);
   std::vector<RankTimeline>& timelines = builder.trace().timelines;  // diagnostics are those of reading, once more
   ParallelFor(trace.size(), [&](std::size_t rank) {
