@@ -38,11 +38,11 @@ void ReadState(ParaverStreamReader& reader, ParaverState& state) {
 }  // namespace
 
 OrderedStream<ParaverState> ReadParaverStates(const ParaverTaskParts& parts) {
-  return {parts, ParaverStream::kStates, ReadState, &ParaverState::begin};
+  return {parts, kParaverStates, ReadState, &ParaverState::begin};
 }
 
 EventCursor::EventCursor(const ParaverTaskParts& parts)
-    : records_(parts, ParaverStream::kEvents, ReadMoment, &ParaverMoment::tick),
+    : records_(parts, kParaverEvents, ReadMoment, &ParaverMoment::tick),
       has_running_(parts.states.has_running),
       states_(ReadParaverStates(parts)) {}
 

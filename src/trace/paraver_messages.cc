@@ -81,7 +81,7 @@ void OrderPosts(std::vector<MessageEnd>& ends) {
 
 ParaverMessages::ParaverMessages(const ParaverTaskParts& parts, std::uint32_t world) : world_(world) {
   std::uint32_t number = 0;
-  for (ParaverStreamReader reader(parts, ParaverStream::kMessages); reader.Next();) {
+  for (ParaverStreamReader reader(parts, kParaverMessages); reader.Next();) {
     const std::uint64_t coded_peer = reader.Number();
     const bool is_send = (coded_peer & 1) != 0;
     const auto peer = static_cast<std::uint32_t>(coded_peer >> 1);

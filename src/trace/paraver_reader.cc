@@ -100,7 +100,7 @@ void DiagnoseStates(const ParaverInput& input, const ParaverRecords& records, Di
   std::string first;
   for (std::size_t task = 0; task < records.tasks.size(); ++task) {
     const ParaverStates& states = records.tasks[task].states;
-    if (!records.tasks[task].IsInOrder(ParaverStream::kStates)) continue;
+    if (!records.tasks[task].in_order[kParaverStates]) continue;
     const std::string example =
         fmt::format("before line {}: rank {} has no state from {:.6g} s on", states.first_missing_line, task,
                     static_cast<double>(states.first_missing) / input.ticks_per_second);
@@ -170,7 +170,7 @@ std::string FunctionName(const std::string& label) {
   return label.substr(open + 2, label.size() - open - 3);
 }
 
-void AddParaverPlaces(const ParaverInput& input, TraceBuilder& builder) {
+void AddParaverRanks(const ParaverInput& input, TraceBuilder& builder, ParaverTraceFacts& facts) {
   const std::vector<std::pair<std::int32_t, std::int32_t>>& tasks = input.chosen().tasks;
   std::map<std::int32_t, std::int32_t> nodes;  // numbers in the header, to those with ranks
   for (const auto& [node, threads] : tasks) nodes.try_emplace(node, 0);
@@ -183,18 +183,15 @@ void AddParaverPlaces(const ParaverInput& input, TraceBuilder& builder) {
     const auto& [node, threads] = tasks[task];
     builder.AddRank({nodes[node], std::max(threads, 1), fmt::format("rank {}", task)});
   }
-}
-
-// World and self first, which need not be defined in the trace.
-void AddParaverCommunicators(const ParaverApplication& application, TraceBuilder& builder, ParaverTraceFacts& facts) {
+  // World and self first, which need not be defined in the trace.
   Communicator world{"MPI_COMM_WORLD", {}, {}, false};
-  world.members.resize(application.tasks.size());
+  world.members.resize(tasks.size());
   std::iota(world.members.begin(), world.members.end(), 0);
   facts.world = builder.AddCommunicator(world);
   const std::uint32_t self = builder.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
-  if (application.communicators.empty()) facts.communicators[1] = facts.world;
-  bool has_world = application.tasks.size() == 1;
-  for (const auto& [id, communicator] : application.communicators) {
+  if (input.chosen().communicators.empty()) facts.communicators[1] = facts.world;
+  bool has_world = tasks.size() == 1;
+  for (const auto& [id, communicator] : input.chosen().communicators) {
     const bool is_world = communicator.remote.empty() && communicator.members == world.members && !has_world;
     const bool is_self = communicator.remote.empty() && communicator.members.size() == 1;
     has_world |= is_world;
@@ -346,9 +343,8 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   for (const ParaverBlock& block : records.blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
   ParaverTraceFacts facts;
   facts.is_part = !input.tools.empty();
-  AddParaverPlaces(input, builder);
+  AddParaverRanks(input, builder, facts);
   AddParaverDevices(input, records.threads, builder);
-  AddParaverCommunicators(input.chosen(), builder, facts);
   const std::map<ParaverSymbol, std::uint32_t> regions = AddParaverRegions(input, symbols, builder, facts);
   const auto runs = [](const auto& thread) {
     return std::ranges::find(thread.second.states, kParaverRunning, &ParaverState::state) != thread.second.states.end();

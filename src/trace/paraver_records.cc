@@ -38,7 +38,7 @@ class RecordLog {
   }
 
   // Begins the record of a stream with its time and room for so many numbers behind that.
-  void Begin(std::uint32_t task, ParaverStream stream, std::size_t numbers, Tick time) {
+  void Begin(std::uint32_t task, std::size_t stream, std::size_t numbers, Tick time) {
     std::uint32_t& index = segment_of_[task];
     if (index == kNone) {
       index = static_cast<std::uint32_t>(segments_.size());
@@ -146,7 +146,14 @@ class Dictionary {
       }
     }
     const auto [found, is_new] = numbers_.try_emplace(type, static_cast<std::uint32_t>(entries_.size()));
-    if (is_new) AddType(type, input);
+    if (is_new) {
+      ParaverEvent event = ClassifyParaverEvent(type);
+      if (event == ParaverEvent::kCounter && !input.options.Keeps(ParaverCounter(input, type).name)) {
+        event = ParaverEvent::kIgnored;
+      }
+      entries_.push_back({type, event, static_cast<std::uint32_t>(kept_.size()), found->second});
+      if (event != ParaverEvent::kIgnored) kept_.push_back(type);
+    }
     entries_[last_].next = found->second;
     last_ = found->second;
     return entries_[last_];
@@ -172,16 +179,6 @@ class Dictionary {
   }
 
  private:
-  void AddType(std::uint32_t type, const ParaverInput& input) {
-    ParaverEvent event = ClassifyParaverEvent(type);
-    if (event == ParaverEvent::kCounter && !input.options.Keeps(ParaverCounter(input, type).name)) {
-      event = ParaverEvent::kIgnored;
-    }
-    const auto number = static_cast<std::uint32_t>(entries_.size());
-    entries_.push_back({type, event, static_cast<std::uint32_t>(kept_.size()), number});
-    if (event != ParaverEvent::kIgnored) kept_.push_back(type);
-  }
-
   std::vector<Type> entries_;
   std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
   std::uint32_t last_ = 0;
@@ -269,7 +266,7 @@ class BlockReader {
       return;
     }
     block_.tally.has_mpi_states |= IsParaverMpiState(state);
-    log_.Begin(place->first, ParaverStream::kStates, 2, begin);
+    log_.Begin(place->first, kParaverStates, 2, begin);
     log_.Put(static_cast<std::uint64_t>(end - begin));
     log_.Put(state);
     log_.End().states.Add(begin, end, state, Line());
@@ -289,7 +286,15 @@ class BlockReader {
       const Dictionary::Type& entry = dictionary_.TypeOf(type, input_);
       if (entry.event == ParaverEvent::kIgnored) continue;
       if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // recorded where the call is left
-      if (entry.event == ParaverEvent::kCommunicator && place) CheckCommunicator(value);
+      if (entry.event == ParaverEvent::kCommunicator && place) {
+        const auto& known = input_.chosen().communicator_index;
+        const auto id = static_cast<std::uint64_t>(value);
+        // Without any, all may be named.
+        if (!known.empty() && id != known_communicator_ && !known.contains(id)) {
+          Fail("value", fmt::format("there is no communicator {}: the header defines {}", id, known.size()));
+        }
+        if (!known.empty()) known_communicator_ = id;
+      }
       if (HasSymbols(entry.event)) {
         pairs_.emplace_back(entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value)));
         if (entry.event == ParaverEvent::kMpi && value != 0 && place && place->second > 0) {
@@ -303,7 +308,7 @@ class BlockReader {
     } while (at_ <= end_);
     for (const auto& [type, count] : thread_counts_) ThreadAt(*place).counts[type].emplace_back(time, count);
     if (!Takes(place, time, time) || pairs_.empty()) return;
-    log_.Begin(place->first, ParaverStream::kEvents, 1 + 2 * pairs_.size(), time);
+    log_.Begin(place->first, kParaverEvents, 1 + 2 * pairs_.size(), time);
     log_.Put(pairs_.size());
     for (const auto& [index, coded] : pairs_) {
       log_.Put(index);
@@ -316,16 +321,6 @@ class BlockReader {
   ParaverThread& ThreadAt(const std::pair<std::uint32_t, std::uint32_t>& at) {
     if (thread_ == nullptr || thread_->first != at) thread_ = &*block_.threads.try_emplace(at).first;
     return thread_->second;
-  }
-
-  void CheckCommunicator(std::int64_t value) {
-    const auto& known = input_.chosen().communicator_index;
-    const auto id = static_cast<std::uint64_t>(value);
-    if (known.empty() || id == known_communicator_) return;  // without any, all may be named
-    if (!known.contains(id)) {
-      Fail("value", fmt::format("there is no communicator {}: the header defines {}", id, known.size()));
-    }
-    known_communicator_ = id;
   }
 
   // 3:cpu:appl:task:thread:lsend:psend:cpu:appl:task:thread:lrecv:precv:size:tag
@@ -347,7 +342,7 @@ class BlockReader {
     for (const bool is_send : {true, false}) {
       const auto [task, peer] =
           is_send ? std::pair(sender->first, receiver->first) : std::pair(receiver->first, sender->first);
-      log_.Begin(task, ParaverStream::kMessages, 5, logical_send);
+      log_.Begin(task, kParaverMessages, 5, logical_send);
       log_.Put(static_cast<std::uint64_t>(peer) << 1 | (is_send ? 1 : 0));
       log_.Put(ZigZag(logical_receive - logical_send));
       log_.Put(ZigZag(physical_receive - logical_receive));

@@ -52,8 +52,8 @@ inline bool IsCollectiveAttribute(ParaverEvent event) {
 // A value of an event type that is a region: the type, then the value.
 using ParaverSymbol = std::pair<std::uint32_t, std::uint64_t>;
 
-enum class ParaverStream : std::uint8_t { kEvents, kStates, kMessages };
-constexpr std::size_t kParaverStreams = 3;
+// The streams of a task, and their number.
+constexpr std::size_t kParaverEvents = 0, kParaverStates = 1, kParaverMessages = 2, kParaverStreams = 3;
 
 // The event of hosts that call CUDA, and states of Paraver [docs/traces.md].
 constexpr std::uint32_t kParaverCudaCall = 63000001;
@@ -192,7 +192,6 @@ struct ParaverTaskParts {
   // In the text, in the order of the file:
   std::vector<Part> parts{};
 
-  bool IsInOrder(ParaverStream stream) const { return in_order[static_cast<std::size_t>(stream)]; }
   std::size_t BytesOfParts() const;
 };
 
@@ -218,8 +217,7 @@ ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text);
 // Reads the records of one stream of a task in the order of the file.
 class ParaverStreamReader {
  public:
-  ParaverStreamReader(const ParaverTaskParts& task, ParaverStream stream)
-      : parts_(task.parts), stream_(static_cast<std::size_t>(stream)) {}
+  ParaverStreamReader(const ParaverTaskParts& task, std::size_t stream) : parts_(task.parts), stream_(stream) {}
 
   // Goes to the next record and reads its time; false at the end. The numbers of the record are read in their order.
   bool Next();

@@ -26,18 +26,42 @@ std::int64_t Sum(std::int64_t a, std::int64_t b) {
 // have their own time. On a timeline all regions nest.
 class ParaverRegions {
  public:
-  void EnterFunction(RankBuilder& rank, Tick tick, std::uint32_t region) { Do(rank, tick, {kFunction, region}); }
+  static constexpr std::uint32_t kFunction = 0;  // no event type
+
   void LeaveFunction(RankBuilder& rank, Tick tick) {
     // A function that comes and goes within an MPI call leaves no trace.
     if (in_call_ && !waiting_.empty() && waiting_.back().first == kFunction && waiting_.back().second != kNothing) {
       waiting_.pop_back();
     } else {
-      Do(rank, tick, {kFunction, kNothing});
+      Set(rank, tick, kFunction, kNothing);
     }
   }
-  // The region of an event type from now on; kNothing for nothing.
-  void SetEvent(RankBuilder& rank, Tick tick, std::uint32_t type, std::uint32_t region) {
-    Do(rank, tick, {type, region});
+
+  // The region of an event type from now on; kNothing for nothing. Functions nest: one more, or the end of the last.
+  void Set(RankBuilder& rank, Tick tick, std::uint32_t type, std::uint32_t region) {
+    if (in_call_) {
+      waiting_.emplace_back(type, region);
+      return;
+    }
+    LeaveCallers(rank, tick, {});
+    const bool is_event = type != kFunction, is_leave = region == kNothing;
+    const auto last = std::ranges::find(open_.rbegin(), open_.rend(), type, &Change::first);
+    if (last != open_.rend() && (is_event || is_leave)) {
+      // It ends, and something else may take its place. Regions inside it go on: they are left and entered again.
+      const auto index = static_cast<std::size_t>(open_.rend() - last) - 1;
+      for (std::size_t i = open_.size(); i > index; --i) rank.Leave(tick, open_[i - 1].second);
+      if (is_leave) {
+        open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
+      } else {
+        open_[index].second = region;
+      }
+      for (std::size_t i = index; i < open_.size(); ++i) rank.Enter(tick, open_[i].second);
+    } else if (!is_leave) {
+      rank.Enter(tick, region);
+      open_.emplace_back(type, region);
+    } else if (!is_event) {
+      rank.diagnostics().Add(anomaly::kLeaveWithoutEnter);
+    }
   }
 
   // Makes these the callers, the outermost first: leaves what differs, enters what is new.
@@ -62,7 +86,7 @@ class ParaverRegions {
   void BeginCall() { in_call_ = true; }
   void EndCall(RankBuilder& rank, Tick tick) {
     in_call_ = false;
-    for (const Change& change : waiting_) Do(rank, tick, change);
+    for (const auto& [type, region] : waiting_) Set(rank, tick, type, region);
     waiting_.clear();
   }
 
@@ -74,40 +98,7 @@ class ParaverRegions {
   }
 
  private:
-  static constexpr std::uint32_t kFunction = 0;  // no event type
-
   using Change = std::pair<std::uint32_t, std::uint32_t>;  // event type and its region from now on, or kNothing
-
-  void Do(RankBuilder& rank, Tick tick, const Change& change) {
-    if (in_call_) {
-      waiting_.push_back(change);
-      return;
-    }
-    LeaveCallers(rank, tick, {});
-    const auto [type, region] = change;
-    const bool is_event = type != kFunction, is_leave = region == kNothing;
-    const auto last = std::ranges::find(open_.rbegin(), open_.rend(), type, &Change::first);
-    if (last != open_.rend() && (is_event || is_leave)) {
-      Replace(rank, tick, static_cast<std::size_t>(open_.rend() - last) - 1, region);
-    } else if (!is_leave) {
-      rank.Enter(tick, region);
-      open_.push_back(change);
-    } else if (!is_event) {
-      rank.diagnostics().Add(anomaly::kLeaveWithoutEnter);
-    }
-  }
-
-  // Ends an open region, and something else may take its place. Regions inside it go on: they are left and entered
-  // again.
-  void Replace(RankBuilder& rank, Tick tick, std::size_t index, std::uint32_t region) {
-    for (std::size_t i = open_.size(); i > index; --i) rank.Leave(tick, open_[i - 1].second);
-    if (region == kNothing) {
-      open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
-    } else {
-      open_[index].second = region;
-    }
-    for (std::size_t i = index; i < open_.size(); ++i) rank.Enter(tick, open_[i].second);
-  }
 
   std::vector<Change> open_;            // no leaves
   std::vector<std::uint32_t> callers_;  // inside all of these
@@ -217,9 +208,10 @@ class TimelineWriter {
       const ParaverFact& fact = record.facts[i];
       const ParaverEvent event = fact.event;
       collectives_.Attribute(tick, fact);
-      if (event == ParaverEvent::kFunction && fact.is_enter()) regions_.EnterFunction(rank_, tick, fact.index);
+      if (event == ParaverEvent::kFunction && fact.is_enter())
+        regions_.Set(rank_, tick, ParaverRegions::kFunction, fact.index);
       if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(rank_, tick);
-      if (event == ParaverEvent::kUserEvent) regions_.SetEvent(rank_, tick, fact.type, fact.index);
+      if (event == ParaverEvent::kUserEvent) regions_.Set(rank_, tick, fact.type, fact.index);
       if (event == ParaverEvent::kTracing) Tracing(tick, fact.type, fact.value != 0);
       if (event == ParaverEvent::kFlush && fact.value == 0 && flush_since_) rank_.BufferFlush(*flush_since_, tick);
       if (event == ParaverEvent::kFlush) flush_since_ = fact.value != 0 ? std::optional(tick) : std::nullopt;
@@ -360,7 +352,7 @@ class TimelineWriter {
 
   void Tracing(Tick tick, std::uint32_t type, bool on) {
     if (is_tracing_ == on) return;
-    regions_.SetEvent(rank_, tick, type, on ? facts_.tracing_region : kNothing);
+    regions_.Set(rank_, tick, type, on ? facts_.tracing_region : kNothing);
     if (on) {
       rank_.MeasurementOn(tick);
     } else {

@@ -45,8 +45,8 @@ class OrderedStream {
   // `read`: takes an element from its record; `time`: by which they are sorted.
   using Read = void (*)(ParaverStreamReader& reader, Element& element);
 
-  OrderedStream(const ParaverTaskParts& parts, ParaverStream stream, Read read, Tick Element::*time)
-      : reader_(parts, stream), read_(read), time_(time), is_in_order_(parts.IsInOrder(stream)) {}
+  OrderedStream(const ParaverTaskParts& parts, std::size_t stream, Read read, Tick Element::*time)
+      : reader_(parts, stream), read_(read), time_(time), is_in_order_(parts.in_order[stream]) {}
 
   // False at the end.
   bool Next(Element& element) {
