@@ -9,6 +9,38 @@
 #include "base/terminal.h"
 
 namespace farscale {
+namespace {
+
+// "3 of 400 events", "2.40 ms of 21.9 s (0.01 %)": sentences begin with what is counted.
+std::string Numbered(const Finding& finding) {
+  constexpr std::string_view kMicroseconds = "microseconds ";
+  const std::string& sentence = finding.sentence;
+  const bool is_share = finding.population > 0;
+  const auto count = static_cast<double>(finding.count), all = static_cast<double>(finding.population);
+  if (sentence.starts_with(kMicroseconds)) {
+    const std::string of =
+        is_share ? fmt::format(" of {} ({})", FormatSeconds(1e-6 * all), FormatPercent(count / all)) : "";
+    return FormatSeconds(1e-6 * count) + of + " " + sentence.substr(kMicroseconds.size());
+  }
+  if (is_share)
+    return fmt::format("{} of {} {}", FormatCount(finding.count), FormatCount(finding.population), sentence);
+  return finding.count > 1 ? FormatCount(finding.count) + " " + sentence : sentence;
+}
+
+// One line that any terminal can show: names and messages come out of files that may be damaged.
+std::string Printable(const std::string& where, const std::string& what, const std::string& advice) {
+  std::string text = where.empty() ? what : where + ": " + what;
+  if (!advice.empty()) text += "; " + advice;
+  std::string printable = ToUtf8(text);
+  for (char& c : printable) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\t') c = ' ';
+    if (code < 0x20 || code == 0x7F) c = c == ' ' ? ' ' : '?';
+  }
+  return printable;
+}
+
+}  // namespace
 
 Finding AsFinding(const Anomaly& anomaly, const std::string& example, std::uint64_t count) {
   return {std::string(anomaly.id), anomaly.severity, std::string(anomaly.sentence), count, 0, example};
@@ -105,26 +137,6 @@ std::string DetailOf(const Finding& finding) {
   return text + (text.empty() ? "" : ", ") + finding.example;
 }
 
-namespace {
-
-// "3 of 400 events", "2.40 ms of 21.9 s (0.01 %)": sentences begin with what is counted.
-std::string Numbered(const Finding& finding) {
-  constexpr std::string_view kMicroseconds = "microseconds ";
-  const std::string& sentence = finding.sentence;
-  const bool is_share = finding.population > 0;
-  const auto count = static_cast<double>(finding.count), all = static_cast<double>(finding.population);
-  if (sentence.starts_with(kMicroseconds)) {
-    const std::string of =
-        is_share ? fmt::format(" of {} ({})", FormatSeconds(1e-6 * all), FormatPercent(count / all)) : "";
-    return FormatSeconds(1e-6 * count) + of + " " + sentence.substr(kMicroseconds.size());
-  }
-  if (is_share)
-    return fmt::format("{} of {} {}", FormatCount(finding.count), FormatCount(finding.population), sentence);
-  return finding.count > 1 ? FormatCount(finding.count) + " " + sentence : sentence;
-}
-
-}  // namespace
-
 std::string ToSentence(const Finding& finding) {
   std::string text = finding.id + ": " + Numbered(finding);
   if (!finding.example.empty()) text += fmt::format(" ({}{})", finding.count > 1 ? "first " : "", finding.example);
@@ -162,28 +174,7 @@ void MergeFindings(const std::vector<Finding>& more, std::vector<Finding>& findi
   }
 }
 
-namespace {
-
-// One line that any terminal can show: names and messages come out of files that may be damaged.
-std::string Printable(const std::string& text) {
-  std::string printable = ToUtf8(text);
-  for (char& c : printable) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n' || c == '\t') c = ' ';
-    if (code < 0x20 || code == 0x7F) c = c == ' ' ? ' ' : '?';
-  }
-  return printable;
-}
-
-std::string Sentence(const std::string& where, const std::string& what, const std::string& advice) {
-  std::string text = where.empty() ? what : where + ": " + what;
-  if (!advice.empty()) text += "; " + advice;
-  return text;
-}
-
-}  // namespace
-
 Error::Error(ErrorKind kind, const std::string& where, const std::string& what, const std::string& advice)
-    : std::runtime_error(Printable(Sentence(where, what, advice))), kind_(kind), where_(where) {}
+    : std::runtime_error(Printable(where, what, advice)), kind_(kind), where_(where) {}
 
 }  // namespace farscale

@@ -155,16 +155,6 @@ int ReadHeader(const StructData& data, const OrderedJson& json, const JsonPlace&
   at.Fail(fmt::format("has version {} of the {}, this program reads {}", version, data.noun, known));
 }
 
-void RefuseUnknownKeys(const StructData& data, const OrderedJson& json, const JsonPlace& at) {
-  std::vector<std::string> known;
-  if (!data.format.empty()) known = {"format", "version", "generator"};
-  if (data.has_checksum) known.emplace_back(kChecksumKey);
-  for (const FieldData& field : data.fields) known.push_back(field.key);
-  for (const auto& [key, value] : json.items()) {
-    if (std::ranges::find(data.obsolete, key) == data.obsolete.end()) RequireKnownKey(key, known, at);
-  }
-}
-
 void Read(const StructData& data, const OrderedJson& json, void* value, const JsonPlace& at) {
   if (!json.is_object()) at.Fail(data.format.empty() ? "is not an object" : "is not a " + data.noun);
   const JsonPlace here(at, value, data.type);
@@ -182,7 +172,13 @@ void Read(const StructData& data, const OrderedJson& json, void* value, const Js
     field.form->read(*found, const_cast<void*>(field.member(value)), place);
     CheckLimits(*found, field, place);
   }
-  RefuseUnknownKeys(data, json, here);
+  std::vector<std::string> known;
+  if (!data.format.empty()) known = {"format", "version", "generator"};
+  if (data.has_checksum) known.emplace_back(kChecksumKey);
+  for (const FieldData& field : data.fields) known.push_back(field.key);
+  for (const auto& [key, one] : json.items()) {
+    if (std::ranges::find(data.obsolete, key) == data.obsolete.end()) RequireKnownKey(key, known, here);
+  }
   if (data.after) data.after(value, version, here);
 }
 

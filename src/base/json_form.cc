@@ -37,39 +37,37 @@ Form<T> ScalarForm(bool (OrderedJson::*is_one)() const noexcept, const char* pro
 }
 
 template <typename Integer>
-Integer ReadInteger(const OrderedJson& json, const JsonPlace& at) {
-  using Limits = std::numeric_limits<Integer>;
-  if (json.is_number_unsigned()) {
-    const auto number = json.get<std::uint64_t>();
-    if (number <= static_cast<std::uint64_t>(Limits::max())) return static_cast<Integer>(number);
-  } else if (json.is_number_integer()) {
-    const auto number = json.get<std::int64_t>();
-    if (std::is_signed_v<Integer> && number >= static_cast<std::int64_t>(Limits::min())) {
-      return static_cast<Integer>(number);
-    }
-  } else if (json.is_number_float()) {
-    const double number = json.get<double>();
-    if (number != std::floor(number)) at.Fail(fmt::format("is {}, which is not a whole number", number));
-    // The largest value itself is no double, the power of two above it is.
-    if (number >= static_cast<double>(Limits::min()) && number < std::ldexp(1.0, Limits::digits)) {
-      return static_cast<Integer>(number);
-    }
-  } else {
-    at.Fail("is not a whole number");
-  }
-  at.Fail(fmt::format("is {}, which is out of range", json.dump()));
-}
-
-template <typename Integer>
 Form<Integer> IntegerForm() {
-  return MakeForm<Integer>(
-      [](const Integer& value, const JsonPlace&) { return OrderedJson(value); },
-      [](const OrderedJson& json, Integer& value, const JsonPlace& at) { value = ReadInteger<Integer>(json, at); },
-      [](SchemaDefinitions&) {
-        OrderedJson schema = {{"type", "integer"}};
-        if (std::is_unsigned_v<Integer>) schema["minimum"] = 0;
-        return schema;
-      });
+  return MakeForm<Integer>([](const Integer& value, const JsonPlace&) { return OrderedJson(value); },
+                           [](const OrderedJson& json, Integer& value, const JsonPlace& at) {
+                             using Limits = std::numeric_limits<Integer>;
+                             bool fits = false;
+                             if (json.is_number_unsigned()) {
+                               const auto number = json.get<std::uint64_t>();
+                               fits = number <= static_cast<std::uint64_t>(Limits::max());
+                               if (fits) value = static_cast<Integer>(number);
+                             } else if (json.is_number_integer()) {
+                               const auto number = json.get<std::int64_t>();
+                               fits = std::is_signed_v<Integer> && number >= static_cast<std::int64_t>(Limits::min());
+                               if (fits) value = static_cast<Integer>(number);
+                             } else if (json.is_number_float()) {
+                               const double number = json.get<double>();
+                               if (number != std::floor(number))
+                                 at.Fail(fmt::format("is {}, which is not a whole number", number));
+                               // The largest value itself is no double, the power of two above it is.
+                               fits = number >= static_cast<double>(Limits::min()) &&
+                                      number < std::ldexp(1.0, Limits::digits);
+                               if (fits) value = static_cast<Integer>(number);
+                             } else {
+                               at.Fail("is not a whole number");
+                             }
+                             if (!fits) at.Fail(fmt::format("is {}, which is out of range", json.dump()));
+                           },
+                           [](SchemaDefinitions&) {
+                             OrderedJson schema = {{"type", "integer"}};
+                             if (std::is_unsigned_v<Integer>) schema["minimum"] = 0;
+                             return schema;
+                           });
 }
 
 }  // namespace

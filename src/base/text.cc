@@ -12,22 +12,6 @@
 namespace farscale {
 namespace {
 
-// Levenshtein distance, one row at a time.
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
-}
-
 // Length of the UTF-8 sequence at text[i], 0 when it is malformed [RFC 3629].
 std::size_t SequenceLength(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
@@ -48,6 +32,16 @@ std::size_t SequenceLength(std::string_view text, std::size_t i) {
   return length;
 }
 
+template <typename Number>
+bool Parse(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 }  // namespace
 
 std::string Nearest(std::string_view name, const std::vector<std::string>& candidates) {
@@ -56,7 +50,19 @@ std::string Nearest(std::string_view name, const std::vector<std::string>& candi
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 2) + 1;
   for (const std::string& candidate : candidates) {
     const std::string lower = ToLower(candidate);
-    std::size_t distance = EditDistance(wanted, lower);
+    // Levenshtein distance, one row at a time.
+    std::vector<std::size_t> row(lower.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= wanted.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= lower.size(); ++j) {
+        const std::size_t substituted = diagonal + (wanted[i - 1] == lower[j - 1] ? 0 : 1);
+        diagonal = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      }
+    }
+    std::size_t distance = row.back();
     const bool contained = wanted.size() >= 3 && lower.find(wanted) != std::string::npos;
     if (contained) distance = std::min<std::size_t>(distance, 1);
     if (distance < best_distance) {
@@ -105,16 +111,6 @@ std::string ToLower(std::string_view text) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
 }
-
-namespace {
-
-template <typename Number>
-bool Parse(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
-}  // namespace
 
 bool ParseNumber(std::string_view text, double& value) { return Parse(text, value); }
 bool ParseInteger(std::string_view text, long long& value) { return Parse(text, value); }
@@ -240,25 +236,13 @@ std::string FormatRange(const std::string& low, const std::string& high, const c
   return (is_shared ? low.substr(0, unit) : low) + between + high;
 }
 
-namespace {
-
-bool IsDigits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// "1024" for "024" behind "1,", else the digits without the zeros in front.
-std::string Meant(std::string_view text, std::string_view before) {
-  if (text.size() == 3 && IsDigits(before)) return fmt::format("{}{}", before, text);
-  const std::size_t first = text.find_first_not_of('0');
-  return first == std::string_view::npos ? "" : std::string(text.substr(first));
-}
-
-}  // namespace
-
 std::string WhyNoCoreCount(std::string_view text, std::int64_t& cores, std::string_view before) {
   if (Trim(text).empty()) return kEmptyCoreCount;
   if (IsDigits(text) && text.size() > 1 && text.front() == '0') {
-    const std::string meant = Meant(text, before);
+    // "1024" for "024" behind "1,", else the digits without the zeros in front.
+    const bool is_half = text.size() == 3 && IsDigits(before);
+    const std::string_view digits = text.substr(std::min(text.find_first_not_of('0'), text.size()));
+    const std::string meant = is_half ? fmt::format("{}{}", before, text) : std::string(digits);
     return fmt::format("'{}' is no number of cores, for it begins with a zero{}", text,
                        meant.empty() ? "" : "; write " + meant);
   }
