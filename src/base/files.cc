@@ -15,23 +15,9 @@
 #include "base/diagnostics.h"
 
 namespace farscale {
-
-namespace fs = std::filesystem;
-
 namespace {
 
-// A link stays: what it points to is written, which need not exist yet.
-fs::path TargetOf(const fs::path& path) {
-  constexpr int kMostLinks = 40;  // as the system allows
-  fs::path target = path;
-  std::error_code code;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(target, code); ++i) {
-    const fs::path next = fs::read_symlink(target, code);
-    if (code) break;
-    target = next.is_absolute() ? next : target.parent_path() / next;
-  }
-  return target;
-}
+namespace fs = std::filesystem;
 
 // Devices, pipes and the like cannot be replaced by a file.
 bool IsSpecial(const fs::path& path) {
@@ -96,10 +82,17 @@ void CreateFolder(const fs::path& path) {
 }
 
 void WriteFile(const fs::path& link, const std::string& content) {
-  const fs::path path = TargetOf(link);
+  // A link stays: what it points to is written, which need not exist yet.
+  constexpr int kMostLinks = 40;  // as the system allows
+  fs::path path = link;
+  std::error_code code;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, code); ++i) {
+    const fs::path next = fs::read_symlink(path, code);
+    if (code) break;
+    path = next.is_absolute() ? next : path.parent_path() / next;
+  }
   if (IsSpecial(path)) return Write(path, content, link);
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::error_code code;
   if (!fs::is_directory(folder, code)) CreateFolder(folder);
   const fs::path temporary = folder / ("." + path.filename().string() + "." + std::to_string(getpid()) + ".tmp");
   Write(temporary, content, link);
@@ -111,9 +104,9 @@ void WriteFile(const fs::path& link, const std::string& content) {
   }
 }
 
-std::vector<std::filesystem::path> WriteFiles(const std::filesystem::path& folder, const NamedTexts& texts) {
+std::vector<fs::path> WriteFiles(const fs::path& folder, const NamedTexts& texts) {
   if (!folder.empty()) CreateFolder(folder);
-  std::vector<std::filesystem::path> paths;
+  std::vector<fs::path> paths;
   for (const auto& [name, text] : texts) {
     WriteFile(folder / name, text);
     paths.push_back(folder / name);

@@ -179,15 +179,13 @@ void* InFile(std::size_t bytes) {
   return opened != nullptr ? opened->Allocate(bytes) : nullptr;
 }
 
-// The system has refused memory that the budget allows. Small arrays will need some, so that large ones may no longer
-// take all of it.
-void LeaveRoom() {
-  std::free(reserve.exchange(nullptr));
-  // Chosen: a search for waits in a trace of six times the memory has room so [tests/memory_test.py tries three].
-  const std::uint64_t most = bytes_in_memory.load(std::memory_order_relaxed) / 4 * 3;
-  std::uint64_t before = most_in_memory.load(std::memory_order_relaxed);
-  while (most < before && !most_in_memory.compare_exchange_weak(before, most)) continue;
-}
+constexpr std::size_t kPage = 4096;
+// Most that a file may become: address space, not disk. Chosen: far above what one process works on, and as much as
+// sanitizers leave.
+constexpr std::size_t kLargestFile = std::size_t{1} << 40;
+constexpr std::size_t kSmallestFile = std::size_t{1} << 30;
+// The disk gets back freed ranges of this size and more; chosen: handing back takes some microseconds.
+constexpr std::size_t kWorthReturning = std::size_t{1} << 18;
 
 }  // namespace
 
@@ -210,7 +208,13 @@ void* AllocateArray(std::size_t bytes) {
   }
   void* array = InMemory(bytes);
   if (array != nullptr || !fits) return array;
-  LeaveRoom();
+  // The system has refused memory that the budget allows. Small arrays will need some, so that large ones may no longer
+  // take all of it.
+  std::free(reserve.exchange(nullptr));
+  // Chosen: a search for waits in a trace of six times the memory has room so [tests/memory_test.py tries three].
+  const std::uint64_t most = bytes_in_memory.load(std::memory_order_relaxed) / 4 * 3;
+  std::uint64_t before = most_in_memory.load(std::memory_order_relaxed);
+  while (most < before && !most_in_memory.compare_exchange_weak(before, most)) continue;
   array = InFile(bytes);
   return array != nullptr ? array : InMemory(bytes);
 }
@@ -227,53 +231,20 @@ void FreeArray(void* array) {
 
 void FreeArray(void* array, std::size_t bytes) { return IsSurelySmall(bytes) ? std::free(array) : FreeArray(array); }
 
-namespace {
-
-constexpr std::size_t kPage = 4096;
-// Most that a file may become: address space, not disk. Chosen: far above what one process works on, and as much as
-// sanitizers leave.
-constexpr std::size_t kLargestFile = std::size_t{1} << 40;
-constexpr std::size_t kSmallestFile = std::size_t{1} << 30;
-// The disk gets back freed ranges of this size and more; chosen: handing back takes some microseconds.
-constexpr std::size_t kWorthReturning = std::size_t{1} << 18;
-
-bool IsInMemory(int file) {
-  struct statfs system {};
-  return fstatfs(file, &system) != 0 || system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC;
-}
-
-int OpenWithoutName(const std::string& folder) {
-  const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file >= 0) return file;
-  std::string name = folder + "/farscale-XXXXXX";  // for file systems that know no files without a name
-  const int named = mkostemp(name.data(), O_CLOEXEC);
-  if (named >= 0) unlink(name.c_str());
-  return named;
-}
-
-// A file beyond the limit would end the program.
-std::size_t LargestAllowed() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kLargestFile;
-  return std::min<std::size_t>(kLargestFile, limit.rlim_cur) / kPage * kPage;
-}
-
-// Room on the disk, since a page without it would end the program when it is written to. File systems that cannot
-// promise room are trusted.
-bool ReserveRoom(int file, std::size_t offset, std::size_t bytes) {
-  for (;;) {
-    if (fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return true;
-    if (errno != EINTR) return errno == EOPNOTSUPP || errno == ENOSYS;
-  }
-}
-
-}  // namespace
-
 std::unique_ptr<MemoryFile> MemoryFile::In(const std::string& folder) {
-  const int file = OpenWithoutName(folder);
-  if (file < 0) return nullptr;
-  if (!IsInMemory(file)) {
-    for (std::size_t size = LargestAllowed(); size >= kSmallestFile; size = size / 2 / kPage * kPage) {
+  int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) {  // for file systems that know no files without a name
+    std::string name = folder + "/farscale-XXXXXX";
+    file = mkostemp(name.data(), O_CLOEXEC);
+    if (file < 0) return nullptr;
+    unlink(name.c_str());
+  }
+  rlimit limit{};  // a file beyond it would end the program
+  const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  std::size_t size = is_limited ? std::min<std::size_t>(kLargestFile, limit.rlim_cur) / kPage * kPage : kLargestFile;
+  struct statfs system {};
+  if (fstatfs(file, &system) == 0 && system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC) {
+    for (; size >= kSmallestFile; size = size / 2 / kPage * kPage) {
       if (ftruncate(file, static_cast<off_t>(size)) != 0) continue;
       void* begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
       if (begin != MAP_FAILED)
@@ -308,7 +279,11 @@ void* MemoryFile::Allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   const std::size_t offset = TakeRange(whole);
   if (offset == size_) return nullptr;
-  if (!ReserveRoom(file_, offset, whole)) {
+  // Room on the disk, since a page without it would end the program when it is written to. File systems that cannot
+  // promise room are trusted.
+  while (fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(whole)) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EOPNOTSUPP || errno == ENOSYS) break;
     ReturnRange(offset, whole);
     return nullptr;
   }

@@ -10,7 +10,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace farscale::parallel_internal {
+namespace farscale {
 namespace {
 
 // An order between threads by a mark: what came before Release comes before what follows Acquire.
@@ -30,7 +30,8 @@ using AtEnd = std::unique_ptr<char, void (*)(char*)>;
 
 }  // namespace
 
-void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t i), const void* body) {
+void parallel_internal::ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t i),
+                                     const void* body) {
   // TBB starts a thread even where it may use none beside this one.
   if (ThreadsAtOnce() == 1) {
     for (std::size_t i = 0; i < count; ++i) call(body, i);
@@ -50,10 +51,6 @@ void ForEachIndex(std::size_t count, void (*call)(const void* body, std::size_t 
       },
       tbb::simple_partitioner());
 }
-
-}  // namespace farscale::parallel_internal
-
-namespace farscale {
 
 std::size_t ThreadsAtOnce() { return tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism); }
 
