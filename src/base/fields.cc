@@ -6,7 +6,6 @@
 #include <cctype>
 #include <cmath>
 
-#include "base/diagnostics.h"
 #include "base/files.h"
 
 namespace farscale {

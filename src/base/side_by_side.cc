@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <memory>
 #include <thread>
 
 #include "base/search.h"

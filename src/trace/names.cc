@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <initializer_list>
-#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "base/diagnostics.h"
 #include "base/text.h"
 
 namespace farscale {

@@ -5,10 +5,8 @@
 
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <string_view>
-#include <utility>
 
 #include "base/diagnostics.h"
 #include "base/parallel.h"

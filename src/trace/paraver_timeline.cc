@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <limits>
 #include <numeric>
-#include <optional>
-#include <utility>
 
 #include "trace/anomalies.h"
 

@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <queue>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>

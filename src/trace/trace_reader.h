@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "trace/names.h"
 #include "trace/trace.h"
 
 namespace farscale {
