@@ -87,6 +87,44 @@ std::uint64_t LeftOfLimit(int resource, const std::string& used_as) {
 
 std::atomic<std::uint64_t> memory_budget = 0;
 
+std::atomic<std::uint64_t> most_in_memory = std::numeric_limits<std::uint64_t>::max();
+std::atomic<std::uint64_t> bytes_in_memory = 0;
+std::atomic<MemoryFile*> overflow = nullptr;  // never closed: arrays live until the program ends
+std::once_flag overflow_is_opened;
+
+// Kept for small arrays, until the system refuses a large one. Chosen: a fifth of what code and libraries take anyway.
+constexpr std::size_t kReserve = 8 << 20;
+std::atomic<void*> reserve = nullptr;
+
+// The allocator of the system may return a little more than was asked for. What it returned decides whether an array is
+// large, since that is known again when it is freed.
+constexpr std::size_t kRoundedUp = 64;
+
+bool IsSurelySmall(std::size_t bytes) { return bytes + kRoundedUp < kLargeArray; }
+
+void* InMemory(std::size_t bytes) {
+  void* array = std::malloc(bytes > 0 ? bytes : 1);
+  if (IsSurelySmall(bytes) || array == nullptr) return array;
+  if (const std::size_t size = malloc_usable_size(array); size >= kLargeArray) {
+    bytes_in_memory.fetch_add(size, std::memory_order_relaxed);
+  }
+  return array;
+}
+
+void* InFile(std::size_t bytes) {
+  std::call_once(overflow_is_opened, [] { overflow = MemoryFile::InTemporaryFolder().release(); });
+  MemoryFile* opened = overflow.load(std::memory_order_acquire);
+  return opened != nullptr ? opened->Allocate(bytes) : nullptr;
+}
+
+constexpr std::size_t kPage = 4096;
+// Most that a file may become: address space, not disk. Chosen: far above what one process works on, and as much as
+// sanitizers leave.
+constexpr std::size_t kLargestFile = std::size_t{1} << 40;
+constexpr std::size_t kSmallestFile = std::size_t{1} << 30;
+// The disk gets back freed ranges of this size and more; chosen: handing back takes some microseconds.
+constexpr std::size_t kWorthReturning = std::size_t{1} << 18;
+
 }  // namespace
 
 std::uint64_t MemoryLeftInGroups(const std::string& groups, const fs::path& root) {
@@ -146,48 +184,6 @@ std::uint64_t MemoryBudget() {
   memory_budget.compare_exchange_strong(bytes, found);
   return memory_budget;
 }
-
-namespace {
-
-std::atomic<std::uint64_t> most_in_memory = std::numeric_limits<std::uint64_t>::max();
-std::atomic<std::uint64_t> bytes_in_memory = 0;
-std::atomic<MemoryFile*> overflow = nullptr;  // never closed: arrays live until the program ends
-std::once_flag overflow_is_opened;
-
-// Kept for small arrays, until the system refuses a large one. Chosen: a fifth of what code and libraries take anyway.
-constexpr std::size_t kReserve = 8 << 20;
-std::atomic<void*> reserve = nullptr;
-
-// The allocator of the system may return a little more than was asked for. What it returned decides whether an array is
-// large, since that is known again when it is freed.
-constexpr std::size_t kRoundedUp = 64;
-
-bool IsSurelySmall(std::size_t bytes) { return bytes + kRoundedUp < kLargeArray; }
-
-void* InMemory(std::size_t bytes) {
-  void* array = std::malloc(bytes > 0 ? bytes : 1);
-  if (IsSurelySmall(bytes) || array == nullptr) return array;
-  if (const std::size_t size = malloc_usable_size(array); size >= kLargeArray) {
-    bytes_in_memory.fetch_add(size, std::memory_order_relaxed);
-  }
-  return array;
-}
-
-void* InFile(std::size_t bytes) {
-  std::call_once(overflow_is_opened, [] { overflow = MemoryFile::InTemporaryFolder().release(); });
-  MemoryFile* opened = overflow.load(std::memory_order_acquire);
-  return opened != nullptr ? opened->Allocate(bytes) : nullptr;
-}
-
-constexpr std::size_t kPage = 4096;
-// Most that a file may become: address space, not disk. Chosen: far above what one process works on, and as much as
-// sanitizers leave.
-constexpr std::size_t kLargestFile = std::size_t{1} << 40;
-constexpr std::size_t kSmallestFile = std::size_t{1} << 30;
-// The disk gets back freed ranges of this size and more; chosen: handing back takes some microseconds.
-constexpr std::size_t kWorthReturning = std::size_t{1} << 18;
-
-}  // namespace
 
 void LimitLargeArrays(std::uint64_t bytes) {
   most_in_memory = bytes;
