@@ -106,19 +106,14 @@ void EventCursor::ChooseNext(std::size_t first) {
   }
 }
 
-// True if the task begins to run in between; times must not become less.
-bool EventCursor::RunsBetween(Tick from, Tick to) {
-  bool runs = false;
-  for (const ParaverState* state; !runs && (state = states_.Peek()) != nullptr; states_.Drop()) {
-    if (state->begin >= to) return false;
-    runs = state->state == kParaverRunning && state->begin > from && state->end > state->begin;
-  }
-  return runs;
-}
-
 // Returns true if the leave of the outermost call is missing in front of it.
 bool EventCursor::Enter(std::uint32_t type, Tick tick) {
-  const bool misses_leave = !open_.empty() && (!has_running_ || RunsBetween(open_.front().second, tick));
+  bool misses_leave = !open_.empty() && !has_running_;
+  const ParaverState* state = nullptr;  // does the task begin to run in between?
+  for (; !open_.empty() && !misses_leave && (state = states_.Peek()) != nullptr && state->begin < tick;
+       states_.Drop()) {
+    misses_leave = state->state == kParaverRunning && state->begin > open_.front().second && state->end > state->begin;
+  }
   if (misses_leave) {
     lost_edges_ += open_.size();
     lost_time_ += tick - open_.front().second;

@@ -204,27 +204,25 @@ void CollectiveCalls::Record(std::uint32_t index, const ParaverTraceFacts& facts
   using enum CollectiveKind;
   const CollectiveKind kind = collective->kind;
   const bool has_root = kind == kBroadcast || kind == kReduce || kind == kGather || kind == kScatter;
-  if (has_root) root = LocalRoot(*collective, region.name, facts.roots, rank);
-  rank.Collective(kind, *collective->communicator, root, collective->sent, collective->received);
-}
-
-std::optional<std::uint32_t> CollectiveCalls::LocalRoot(const ParaverCollective& collective,
-                                                        const std::string& function, const ParaverRoots& roots,
-                                                        RankBuilder& rank) {
-  const Communicator& communicator = rank.definitions().communicators[*collective.communicator];
-  if (communicator.is_self) return 0;
-  const auto found = roots.find({*collective.communicator, collective.number});
-  if (found == roots.end()) {
-    rank.diagnostics().Add(anomaly::kRootUnknown, 1, fmt::format("{} on rank {}", function, rank.rank()));
-    return std::nullopt;
+  const Communicator& communicator = rank.definitions().communicators[*collective->communicator];
+  if (has_root && communicator.is_self) {
+    root = 0;
+  } else if (has_root) {
+    const auto found = facts.roots.find({*collective->communicator, collective->number});
+    if (found == facts.roots.end()) {
+      rank.diagnostics().Add(anomaly::kRootUnknown, 1, fmt::format("{} on rank {}", region.name, rank.rank()));
+    } else {
+      const std::vector<std::int32_t>& group = communicator.remote.empty() ? communicator.members : communicator.remote;
+      const auto place = static_cast<std::size_t>(found->second);
+      root = static_cast<std::uint32_t>(found->second);  // as in the world, where all are in order
+      if (place >= group.size() || group[place] != found->second) {
+        const auto [local, is_new] = local_roots_.try_emplace({*collective->communicator, found->second}, 0);
+        if (is_new) local->second = static_cast<std::uint32_t>(std::ranges::find(group, found->second) - group.begin());
+        root = local->second;
+      }
+    }
   }
-  const std::int32_t root = found->second;
-  const std::vector<std::int32_t>& group = communicator.remote.empty() ? communicator.members : communicator.remote;
-  const auto place = static_cast<std::size_t>(root);
-  if (place < group.size() && group[place] == root) return static_cast<std::uint32_t>(root);
-  const auto [local, is_new] = local_roots_.try_emplace({*collective.communicator, root}, 0);
-  if (is_new) local->second = static_cast<std::uint32_t>(std::ranges::find(group, root) - group.begin());
-  return local->second;
+  rank.Collective(kind, *collective->communicator, root, collective->sent, collective->received);
 }
 
 ParaverRoots RootsOfTask(const ParaverTaskParts& parts, const ParaverTraceFacts& facts, std::int32_t rank) {

@@ -349,7 +349,12 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   const auto runs = [](const auto& thread) {
     return std::ranges::find(thread.second.states, kParaverRunning, &ParaverState::state) != thread.second.states.end();
   };
-  if (std::ranges::any_of(records.threads, runs)) AddParaverTeamRegions(builder, facts);
+  facts.knows_threads = std::ranges::any_of(records.threads, runs);
+  if (facts.knows_threads) {  // and the states of the runtime of their teams
+    facts.barrier_region = builder.AddRegion({.name = "OpenMP synchronization", .team_role = TeamRole::kBarrier});
+    facts.scheduling_region =
+        builder.AddRegion({.name = "OpenMP fork, join and scheduling", .team_role = TeamRole::kScheduling});
+  }
   ResolveBlocks(input, regions, builder, records.blocks);
   BuildRanks(records.tasks, facts, trace);
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);

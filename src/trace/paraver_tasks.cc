@@ -41,74 +41,6 @@ void AddLastLine(const ParaverInput& input, const TextBlock& text, ParaverRecord
   records.Add(std::move(block));
 }
 
-}  // namespace
-
-void ParaverRecords::Add(ParaverBlock block) {
-  Append(block.tally);
-  ParaverBlock& added = blocks.emplace_back(std::move(block));
-  const std::uint8_t* begin = added.bytes.data();
-  for (const ParaverTaskParts& segment : added.segments) {
-    ParaverTaskParts& task = tasks[segment.task];
-    task.parts.push_back({begin, segment.bytes, &added});
-    task.states.Append(segment.states);
-    task.has_roots |= segment.has_roots;
-    for (std::size_t s = 0; s < kParaverStreams; ++s) {
-      if (segment.bytes[s] == 0) continue;
-      task.in_order[s] = task.in_order[s] && segment.in_order[s] && segment.first[s] >= task.last[s];
-      task.last[s] = segment.last[s];
-    }
-    begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin);
-  }
-  for (auto& [place, thread] : added.threads) {
-    const auto [known, is_new] = threads.try_emplace(place, std::move(thread));
-    if (is_new) continue;
-    ParaverThread& all = known->second;
-    all.states.insert(all.states.end(), thread.states.begin(), thread.states.end());
-    for (const auto& [type, counts] : thread.counts) {
-      all.counts[type].insert(all.counts[type].end(), counts.begin(), counts.end());
-    }
-  }
-  added.threads = {};
-  added.segments = {};
-}
-
-ParaverRecords ReadParaverRecords(const ParaverInput& input, ParaverText& text) {
-  const std::size_t tasks = input.chosen().tasks.size();
-  text.MakeBlocksFor(tasks);
-  ParaverRecords records(tasks);
-  // Blocks of text are read while those before are taken apart.
-  std::vector<TextBlock> now, next;
-  std::optional<TextBlock> last;
-  const auto read = [&](std::vector<TextBlock>& blocks) {
-    std::size_t count = 0;
-    blocks.resize(kBlocksAtOnce);  // in the memory of those before
-    while (count < kBlocksAtOnce && text.NextBlock(blocks[count])) {
-      if (blocks[count].is_cut || blocks[count].is_endless) {
-        last = std::move(blocks[count]);
-      } else {
-        ++count;
-      }
-    }
-    blocks.resize(count);
-  };
-  for (read(now); !now.empty(); std::swap(now, next)) {
-    std::vector<ParaverBlock> parsed(now.size());
-    ParallelFor(now.size() + 1, [&](std::size_t i) {
-      if (i == 0) {
-        read(next);
-      } else {
-        parsed[i - 1] = ReadParaverBlock(input, now[i - 1]);
-      }
-    });
-    for (ParaverBlock& block : parsed) records.Add(std::move(block));
-  }
-  records.last_line = text.lines();
-  if (last) AddLastLine(input, *last, records);
-  return records;
-}
-
-namespace {
-
 constexpr std::uint32_t kTeam = 0;  // who is in it is not recorded
 
 bool IsActive(const ParaverState& state) {
@@ -273,11 +205,68 @@ TaskThreads BuildThreads(const Trace& trace, const ParaverTraceFacts& facts, std
 
 }  // namespace
 
-void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts) {
-  facts.barrier_region = builder.AddRegion({.name = "OpenMP synchronization", .team_role = TeamRole::kBarrier});
-  facts.scheduling_region =
-      builder.AddRegion({.name = "OpenMP fork, join and scheduling", .team_role = TeamRole::kScheduling});
-  facts.knows_threads = true;
+void ParaverRecords::Add(ParaverBlock block) {
+  Append(block.tally);
+  ParaverBlock& added = blocks.emplace_back(std::move(block));
+  const std::uint8_t* begin = added.bytes.data();
+  for (const ParaverTaskParts& segment : added.segments) {
+    ParaverTaskParts& task = tasks[segment.task];
+    task.parts.push_back({begin, segment.bytes, &added});
+    task.states.Append(segment.states);
+    task.has_roots |= segment.has_roots;
+    for (std::size_t s = 0; s < kParaverStreams; ++s) {
+      if (segment.bytes[s] == 0) continue;
+      task.in_order[s] = task.in_order[s] && segment.in_order[s] && segment.first[s] >= task.last[s];
+      task.last[s] = segment.last[s];
+    }
+    begin = std::accumulate(segment.bytes.begin(), segment.bytes.end(), begin);
+  }
+  for (auto& [place, thread] : added.threads) {
+    const auto [known, is_new] = threads.try_emplace(place, std::move(thread));
+    if (is_new) continue;
+    ParaverThread& all = known->second;
+    all.states.insert(all.states.end(), thread.states.begin(), thread.states.end());
+    for (const auto& [type, counts] : thread.counts) {
+      all.counts[type].insert(all.counts[type].end(), counts.begin(), counts.end());
+    }
+  }
+  added.threads = {};
+  added.segments = {};
+}
+
+ParaverRecords ReadParaverRecords(const ParaverInput& input, ParaverText& text) {
+  const std::size_t tasks = input.chosen().tasks.size();
+  text.MakeBlocksFor(tasks);
+  ParaverRecords records(tasks);
+  // Blocks of text are read while those before are taken apart.
+  std::vector<TextBlock> now, next;
+  std::optional<TextBlock> last;
+  const auto read = [&](std::vector<TextBlock>& blocks) {
+    std::size_t count = 0;
+    blocks.resize(kBlocksAtOnce);  // in the memory of those before
+    while (count < kBlocksAtOnce && text.NextBlock(blocks[count])) {
+      if (blocks[count].is_cut || blocks[count].is_endless) {
+        last = std::move(blocks[count]);
+      } else {
+        ++count;
+      }
+    }
+    blocks.resize(count);
+  };
+  for (read(now); !now.empty(); std::swap(now, next)) {
+    std::vector<ParaverBlock> parsed(now.size());
+    ParallelFor(now.size() + 1, [&](std::size_t i) {
+      if (i == 0) {
+        read(next);
+      } else {
+        parsed[i - 1] = ReadParaverBlock(input, now[i - 1]);
+      }
+    });
+    for (ParaverBlock& block : parsed) records.Add(std::move(block));
+  }
+  records.last_line = text.lines();
+  if (last) AddLastLine(input, *last, records);
+  return records;
 }
 
 void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, TraceBuilder& builder) {
@@ -309,17 +298,6 @@ void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, 
   }
 }
 
-namespace {
-
-// "CUDA-D1-host" of "CUDA-D1.S2-host"; empty for a thread.
-std::string DeviceOf(std::string_view thread) {
-  const std::size_t stream = thread.find(".S"), host = thread.find('-', stream);
-  if (!thread.starts_with("CUDA-D") || stream == std::string_view::npos || host == std::string_view::npos) return "";
-  return std::string(thread.substr(0, stream)) + std::string(thread.substr(host));
-}
-
-}  // namespace
-
 void AddParaverDevices(const ParaverInput& input, ParaverThreads& threads, TraceBuilder& builder) {
   constexpr std::uint32_t kMemoryTransfer = 17;  // state of streams that copy; those that run kernels are running
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> device_names;  // by task and thread
@@ -329,8 +307,12 @@ void AddParaverDevices(const ParaverInput& input, ParaverThreads& threads, Trace
       const auto count = static_cast<std::uint32_t>(std::max(application.tasks[task].second, 1));
       for (std::uint32_t thread = 0; thread < count; ++thread, ++next) {
         if (next >= input.thread_names.size()) return;
-        const std::string device = &application == &input.chosen() ? DeviceOf(input.thread_names[next]) : "";
-        if (!device.empty() && thread > 0) device_names[{task, thread}] = device;
+        const std::string_view name = input.thread_names[next];
+        const std::size_t stream = name.find(".S"), host = name.find('-', stream);
+        const bool is_stream = name.starts_with("CUDA-D") && host != std::string_view::npos;
+        if (!is_stream || thread == 0 || &application != &input.chosen()) continue;
+        // "CUDA-D1-host" of "CUDA-D1.S2-host"
+        device_names[{task, thread}] = std::string(name.substr(0, stream)) + std::string(name.substr(host));
       }
     }
   }

@@ -307,7 +307,7 @@ class TimelineWriter {
   void BeginCall(const ParaverMoment& record, std::size_t index) {
     const Tick tick = record.tick;
     const std::uint32_t region = record.facts[index].index;
-    regions_.EnterCallers(rank_, tick, CallersOf(record, 0));
+    regions_.EnterCallers(rank_, tick, CallersAt(0));
     messages_.OutsideUntil(tick, rank_);
     outside_since_ = tick;
     call_ = region;
@@ -361,34 +361,30 @@ class TimelineWriter {
     is_tracing_ = on;
   }
 
-  // Regions of the callers of the call in this record and those of the same time, the outermost first. Until the next
-  // call.
-  const std::vector<std::uint32_t>& CallersOf(const ParaverMoment& record, std::size_t ahead) {
+  // Regions of the callers of the call in a record to come and those of the same time, the outermost first. Until the
+  // next call.
+  const std::vector<std::uint32_t>& CallersAt(std::size_t ahead) {
+    using Caller = std::pair<std::uint32_t, std::uint32_t>;
     call_callers_.clear();
     if (facts_.has_functions) return call_callers_;
     callers_by_level_.clear();
-    AddCallers(record);
-    for (std::size_t i = ahead + 1; callers_by_level_.empty(); ++i) {
-      const ParaverMoment* next = events_.Peek(i);
-      if (next == nullptr || next->tick != record.tick) break;
-      AddCallers(*next);
-    }
-    std::ranges::sort(callers_by_level_, std::greater<>(), &std::pair<std::uint32_t, std::uint32_t>::first);
-    for (const auto& [level, region] : callers_by_level_) call_callers_.push_back(region);
-    return call_callers_;
-  }
-
-  void AddCallers(const ParaverMoment& record) {
-    for (const ParaverFact& fact : record.facts) {
-      if (fact.event != ParaverEvent::kCaller || fact.index == kNothing) continue;
-      const auto same =
-          std::ranges::find(callers_by_level_, fact.type, &std::pair<std::uint32_t, std::uint32_t>::first);
-      if (same == callers_by_level_.end()) {
-        callers_by_level_.emplace_back(fact.type, fact.index);
-      } else {
-        same->second = fact.index;
+    const Tick tick = events_.Peek(ahead)->tick;
+    for (; callers_by_level_.empty(); ++ahead) {
+      const ParaverMoment* record = events_.Peek(ahead);
+      if (record == nullptr || record->tick != tick) break;
+      for (const ParaverFact& fact : record->facts) {
+        if (fact.event != ParaverEvent::kCaller || fact.index == kNothing) continue;
+        const auto same = std::ranges::find(callers_by_level_, fact.type, &Caller::first);
+        if (same == callers_by_level_.end()) {
+          callers_by_level_.emplace_back(fact.type, fact.index);
+        } else {
+          same->second = fact.index;
+        }
       }
     }
+    std::ranges::sort(callers_by_level_, std::greater<>(), &Caller::first);
+    for (const auto& [level, region] : callers_by_level_) call_callers_.push_back(region);
+    return call_callers_;
   }
 
   // Callers of the next call, from a fact of the record at hand on, when nothing else of the program comes before.
@@ -400,7 +396,7 @@ class TimelineWriter {
       if (record == nullptr) break;
       for (std::size_t k = i == 0 ? index : 0; k < record->facts.size(); ++k) {
         const ParaverEvent event = record->facts[k].event;
-        if (event == ParaverEvent::kMpi && record->facts[k].is_enter()) return CallersOf(*record, i);
+        if (event == ParaverEvent::kMpi && record->facts[k].is_enter()) return CallersAt(i);
         const bool is_edge = event == ParaverEvent::kFunction || event == ParaverEvent::kUserEvent ||
                              event == ParaverEvent::kTracing || event == ParaverEvent::kApplication;
         if (is_edge) return call_callers_;

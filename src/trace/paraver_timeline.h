@@ -110,7 +110,6 @@ class EventCursor {
   void MakeCallsFollow(ParaverMoment& moment);
   bool Enter(std::uint32_t type, Tick tick);
   bool Leave(std::uint32_t type, Tick tick);
-  bool RunsBetween(Tick from, Tick to);
 
   OrderedStream<ParaverMoment> records_;
   std::optional<ParaverMoment> held_;                 // read, but perhaps part of the moment before
@@ -207,9 +206,6 @@ class CollectiveCalls {
   void Record(std::uint32_t region, const ParaverTraceFacts& facts, RankBuilder& rank);
 
  private:
-  std::optional<std::uint32_t> LocalRoot(const ParaverCollective& collective, const std::string& function,
-                                         const ParaverRoots& roots, RankBuilder& rank);
-
   bool in_call_ = false;
   ParaverCollective current_;
   std::unordered_map<std::uint32_t, std::uint64_t> numbers_;
@@ -223,9 +219,6 @@ class CollectiveCalls {
 // a region from the first to the last of the calls that follow each other and have the caller in common.
 RankBuilder BuildParaverRank(const Trace& trace, std::int32_t rank, const ParaverTaskParts& parts,
                              const ParaverTraceFacts& facts);
-
-// Regions of the states that a thread of a team has in the runtime, beside what it runs.
-void AddParaverTeamRegions(TraceBuilder& builder, ParaverTraceFacts& facts);
 
 // Adds the threads of every task with their teams, once the timelines of the ranks are there. A team lasts as long as
 // any thread of the task but the first is neither idle nor missing; what a thread idles meanwhile is the runtime's.
