@@ -440,11 +440,8 @@ void AddCommunicators(const Raw& raw, const std::string& path, TraceBuilder& bui
     if (remote != nullptr) communicator.remote = MembersOf(*remote, result, ranks, path);
     result.communicators.Set(reference, builder.AddCommunicator(std::move(communicator)));
   }
-}
-
-// Windows of MPI, and what their synchronisation needs. Fences of one window are in order among each other, not among
-// the collectives of the communicator, so a window is one of its own.
-void AddWindows(const Raw& raw, const std::string& path, TraceBuilder& builder, Otf2Definitions& result) {
+  // Windows of MPI, and what their synchronisation needs. Fences of one window are in order among each other, not among
+  // the collectives of the communicator, so a window is one of its own.
   bool has_windows = false;
   for (const auto& [reference, communicator] : raw.windows) {
     const std::uint32_t index = result.communicators[communicator];
@@ -461,7 +458,7 @@ void AddWindows(const Raw& raw, const std::string& path, TraceBuilder& builder, 
                                              : builder.AddCommunicator({"MPI_COMM_SELF", {}, {}, true});
   for (const auto& [reference, group] : raw.groups) {
     const bool has_ranks = group.type == OTF2_GROUP_TYPE_COMM_GROUP && group.paradigm == OTF2_PARADIGM_MPI;
-    if (has_ranks) result.groups[reference] = MembersOf(group, result, builder.definitions().ranks.size(), path);
+    if (has_ranks) result.groups[reference] = MembersOf(group, result, ranks, path);
   }
 }
 
@@ -619,7 +616,6 @@ Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const ReadOptions& opti
   AddRanks(raw, path, options.keep_threads, builder, result);
   AddRegions(raw, builder, result);
   AddCommunicators(raw, path, builder, result);
-  AddWindows(raw, path, builder, result);
   AddTeams(raw, builder, result);
   AddTopologies(raw, result, builder);
   AddMetrics(raw, options, builder, result);
