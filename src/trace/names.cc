@@ -100,6 +100,29 @@ std::optional<CollectiveKind> KindByPlainName(std::string_view name) {
   return found == kinds.end() ? std::nullopt : std::optional(found->second);
 }
 
+using enum CounterMeaning;
+
+// Names under which counters are commonly recorded (PAPI, perf, LIKWID), in lower case; the first found is taken.
+const std::vector<std::pair<CounterMeaning, std::string>>& UsualNames() {
+  static const auto names = [] {
+    std::vector<std::pair<CounterMeaning, std::string>> all;
+    const auto add = [&](CounterMeaning meaning, std::string_view usual) {
+      for (std::string& name : Split(usual, ' ')) all.emplace_back(meaning, std::move(name));
+    };
+    add(kInstructions,
+        "papi_tot_ins instructions perf::instructions perf::perf_count_hw_instructions inst_retired:any_p "
+        "instr_retired_any");
+    add(kCycles,
+        "papi_tot_cyc cycles cpu-cycles perf::cycles perf::perf_count_hw_cpu_cycles cpu_clk_unhalted:thread_p "
+        "cpu_clk_unhalted_core");
+    add(kCpuTime,
+        "cpu_time task-clock perf::task-clock perf::perf_count_sw_task_clock perf_count_sw_task_clock cpu-clock "
+        "perf::cpu-clock perf::perf_count_sw_cpu_clock perf_count_sw_cpu_clock");
+    return all;
+  }();
+  return names;
+}
+
 }  // namespace
 
 bool IsOneSided(MpiCall call) { return call >= MpiCall::kOneSided && call <= MpiCall::kWindowOther; }
@@ -161,33 +184,6 @@ std::string_view ToString(CollectiveKind kind) {
                                          "implicit barrier among threads"};
   return kNames[static_cast<std::size_t>(kind)];
 }
-
-namespace {
-
-using enum CounterMeaning;
-
-// Names under which counters are commonly recorded (PAPI, perf, LIKWID), in lower case; the first found is taken.
-const std::vector<std::pair<CounterMeaning, std::string>>& UsualNames() {
-  static const auto names = [] {
-    std::vector<std::pair<CounterMeaning, std::string>> all;
-    const auto add = [&](CounterMeaning meaning, std::string_view usual) {
-      for (std::string& name : Split(usual, ' ')) all.emplace_back(meaning, std::move(name));
-    };
-    add(kInstructions,
-        "papi_tot_ins instructions perf::instructions perf::perf_count_hw_instructions inst_retired:any_p "
-        "instr_retired_any");
-    add(kCycles,
-        "papi_tot_cyc cycles cpu-cycles perf::cycles perf::perf_count_hw_cpu_cycles cpu_clk_unhalted:thread_p "
-        "cpu_clk_unhalted_core");
-    add(kCpuTime,
-        "cpu_time task-clock perf::task-clock perf::perf_count_sw_task_clock perf_count_sw_task_clock cpu-clock "
-        "perf::cpu-clock perf::perf_count_sw_cpu_clock perf_count_sw_cpu_clock");
-    return all;
-  }();
-  return names;
-}
-
-}  // namespace
 
 std::optional<std::size_t> ChooseCounter(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
   const std::string& wanted = meaning == kInstructions ? names.instructions

@@ -36,25 +36,6 @@ OTF2_ErrorCode Keep(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCo
   return code;
 }
 
-}  // namespace
-
-void CaptureOtf2Errors() {
-  static std::once_flag once;
-  std::call_once(once, [] { OTF2_Error_RegisterCallback(Keep, nullptr); });
-  last_message.clear();
-}
-
-std::string TakeOtf2Message() { return std::exchange(last_message, {}); }
-
-void CheckOtf2(OTF2_ErrorCode code, const std::string& where, const std::string& doing) {
-  if (code == OTF2_SUCCESS) return;
-  std::string message = TakeOtf2Message();
-  if (message.empty()) message = DescriptionOf(code);
-  throw Error(ErrorKind::kInput, where, doing + " failed: " + message, "the archive is damaged or incomplete");
-}
-
-namespace {
-
 constexpr std::size_t kFixedHead = 12;  // chunk header, byte order, "OTF2", versions
 constexpr char kHostByteOrder = 'B';    // as this machine; anything else is the other order
 
@@ -124,6 +105,21 @@ void RequireEnd(const std::vector<std::uint8_t>& chunk, std::uint64_t begin, con
 }
 
 }  // namespace
+
+void CaptureOtf2Errors() {
+  static std::once_flag once;
+  std::call_once(once, [] { OTF2_Error_RegisterCallback(Keep, nullptr); });
+  last_message.clear();
+}
+
+std::string TakeOtf2Message() { return std::exchange(last_message, {}); }
+
+void CheckOtf2(OTF2_ErrorCode code, const std::string& where, const std::string& doing) {
+  if (code == OTF2_SUCCESS) return;
+  std::string message = TakeOtf2Message();
+  if (message.empty()) message = DescriptionOf(code);
+  throw Error(ErrorKind::kInput, where, doing + " failed: " + message, "the archive is damaged or incomplete");
+}
 
 Otf2Layout RequireSoundAnchor(const std::string& path, std::uintmax_t definition_bytes) {
   const auto require = [&](bool is_sound, const std::string& what) {

@@ -200,45 +200,6 @@ void ReadCommunicator(std::uint64_t number, std::string_view line, ParaverInput&
   owner.communicators.emplace_back(id, std::move(communicator));
 }
 
-}  // namespace
-
-ParaverInput ReadParaverHeader(const std::string& path, ParaverText& text) {
-  std::string line;
-  std::uint64_t number = 1;
-  if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "is empty");
-  if (line == "new format") {
-    ++number;
-    if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "has no header");
-  }
-  ParaverInput header = ReadFirstLine(path, number, line.substr(0, line.find_last_not_of(" \t") + 1));
-  while (true) {
-    const std::string next = text.Peek(1);
-    if (next != "c" && next != "i" && next != "#" && next != "\n" && next != "\r") break;
-    text.NextLine(line);
-    ++number;
-    if (line.empty()) continue;
-    if (line.front() == '#') {
-      if (!header.tools.empty()) header.tools += "; ";
-      header.tools += ToUtf8(std::string_view(line).substr(1));
-    } else {
-      ReadCommunicator(number, line, header);
-    }
-  }
-  for (std::size_t i = 0; i < header.applications.size(); ++i) {
-    const ParaverApplication& application = header.applications[i];
-    const std::size_t defined = application.communicators.size();
-    const std::uint64_t announced = application.announced_communicators;  // by some tools without intercommunicators
-    if (announced == defined || announced + application.intercommunicators == defined) continue;
-    if (announced == 0) continue;  // some tools do not say
-    header.contradictions.push_back(
-        fmt::format("{}: the header announces {} communicators of application {}, {} follow", header.path, announced,
-                    i + 1, defined));
-  }
-  return header;
-}
-
-namespace {
-
 // Numbers that Extrae gives to MPI functions: consecutive ones, from the first number on.
 constexpr std::pair<std::uint64_t, std::string_view> kMpiFunctions[] = {
     {1, "Send Recv Isend Irecv Wait Waitall Bcast Barrier Reduce Allreduce Alltoall Alltoallv Gather Gatherv Scatter"},
@@ -282,6 +243,41 @@ std::optional<std::string> NumberedFunction(std::uint64_t value) {
 }
 
 }  // namespace
+
+ParaverInput ReadParaverHeader(const std::string& path, ParaverText& text) {
+  std::string line;
+  std::uint64_t number = 1;
+  if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "is empty");
+  if (line == "new format") {
+    ++number;
+    if (!text.NextLine(line)) throw Error(ErrorKind::kInput, path, "has no header");
+  }
+  ParaverInput header = ReadFirstLine(path, number, line.substr(0, line.find_last_not_of(" \t") + 1));
+  while (true) {
+    const std::string next = text.Peek(1);
+    if (next != "c" && next != "i" && next != "#" && next != "\n" && next != "\r") break;
+    text.NextLine(line);
+    ++number;
+    if (line.empty()) continue;
+    if (line.front() == '#') {
+      if (!header.tools.empty()) header.tools += "; ";
+      header.tools += ToUtf8(std::string_view(line).substr(1));
+    } else {
+      ReadCommunicator(number, line, header);
+    }
+  }
+  for (std::size_t i = 0; i < header.applications.size(); ++i) {
+    const ParaverApplication& application = header.applications[i];
+    const std::size_t defined = application.communicators.size();
+    const std::uint64_t announced = application.announced_communicators;  // by some tools without intercommunicators
+    if (announced == defined || announced + application.intercommunicators == defined) continue;
+    if (announced == 0) continue;  // some tools do not say
+    header.contradictions.push_back(
+        fmt::format("{}: the header announces {} communicators of application {}, {} follow", header.path, announced,
+                    i + 1, defined));
+  }
+  return header;
+}
 
 std::optional<std::string> ParaverInput::ValueOf(std::uint32_t type, std::uint64_t value) const {
   const auto of_type = values.find(type);

@@ -35,6 +35,43 @@ void FillColumns(const RankTimeline& timeline, AtEnter at_enter, AtLeave at_leav
   data.at_event = event.Finish();
 }
 
+// Takes out of a counter what it counts in the parts of a timeline without which it goes on.
+template <typename Data>
+void LeaveOutCounts(const RankTimeline& timeline, std::size_t counter,
+                    const std::vector<std::pair<Tick, Tick>>& without, Data& data) {
+  std::vector<std::pair<Tick, double>> edges;
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    edges.emplace_back(timeline.enter(call), timeline.counter_at_enter(counter, call));
+    edges.emplace_back(timeline.leave(call), timeline.counter_at_leave(counter, call));
+  }
+  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
+    edges.emplace_back(timeline.event_tick(event), timeline.counter_at_event(counter, event));
+  }
+  std::ranges::sort(edges);
+  std::vector<double> removed = {0};  // before the first part, behind it, ...
+  for (const auto& [begin, end] : without) {
+    const auto after = std::ranges::lower_bound(edges, end, {}, &std::pair<Tick, double>::first);
+    const auto from = std::ranges::upper_bound(edges, begin, {}, &std::pair<Tick, double>::first);
+    double count = 0;
+    if (from != edges.begin() && after != edges.end()) {
+      const auto& [before_tick, before] = *(from - 1);
+      const double share = static_cast<double>(end - begin) / static_cast<double>(after->first - before_tick);
+      count = share * (after->second - before);
+    }
+    removed.push_back(removed.back() + count);
+  }
+  const auto raw = [&](Tick tick, double value) {
+    const auto behind = std::ranges::upper_bound(without, tick, {}, &std::pair<Tick, Tick>::second);
+    value -= removed[static_cast<std::size_t>(behind - without.begin())];
+    return data.is_double ? std::bit_cast<std::int64_t>(value) : static_cast<std::int64_t>(std::llround(value));
+  };
+  FillColumns(
+      timeline, [&](std::size_t call) { return raw(timeline.enter(call), timeline.counter_at_enter(counter, call)); },
+      [&](std::size_t call) { return raw(timeline.leave(call), timeline.counter_at_leave(counter, call)); },
+      [&](std::size_t event) { return raw(timeline.event_tick(event), timeline.counter_at_event(counter, event)); },
+      data);
+}
+
 }  // namespace
 
 std::size_t RankBuilder::Hash(const Endpoint& endpoint) {
@@ -423,47 +460,6 @@ RankTimeline RankBuilder::Finish() {
   if (rare_ != RareRecords()) timeline_.rare_ = std::make_shared<const RareRecords>(std::move(rare_));
   return std::move(timeline_);
 }
-
-namespace {
-
-// Takes out of a counter what it counts in the parts of a timeline without which it goes on.
-template <typename Data>
-void LeaveOutCounts(const RankTimeline& timeline, std::size_t counter,
-                    const std::vector<std::pair<Tick, Tick>>& without, Data& data) {
-  std::vector<std::pair<Tick, double>> edges;
-  for (std::size_t call = 0; call < timeline.calls(); ++call) {
-    edges.emplace_back(timeline.enter(call), timeline.counter_at_enter(counter, call));
-    edges.emplace_back(timeline.leave(call), timeline.counter_at_leave(counter, call));
-  }
-  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
-    edges.emplace_back(timeline.event_tick(event), timeline.counter_at_event(counter, event));
-  }
-  std::ranges::sort(edges);
-  std::vector<double> removed = {0};  // before the first part, behind it, ...
-  for (const auto& [begin, end] : without) {
-    const auto after = std::ranges::lower_bound(edges, end, {}, &std::pair<Tick, double>::first);
-    const auto from = std::ranges::upper_bound(edges, begin, {}, &std::pair<Tick, double>::first);
-    double count = 0;
-    if (from != edges.begin() && after != edges.end()) {
-      const auto& [before_tick, before] = *(from - 1);
-      const double share = static_cast<double>(end - begin) / static_cast<double>(after->first - before_tick);
-      count = share * (after->second - before);
-    }
-    removed.push_back(removed.back() + count);
-  }
-  const auto raw = [&](Tick tick, double value) {
-    const auto behind = std::ranges::upper_bound(without, tick, {}, &std::pair<Tick, Tick>::second);
-    value -= removed[static_cast<std::size_t>(behind - without.begin())];
-    return data.is_double ? std::bit_cast<std::int64_t>(value) : static_cast<std::int64_t>(std::llround(value));
-  };
-  FillColumns(
-      timeline, [&](std::size_t call) { return raw(timeline.enter(call), timeline.counter_at_enter(counter, call)); },
-      [&](std::size_t call) { return raw(timeline.leave(call), timeline.counter_at_leave(counter, call)); },
-      [&](std::size_t event) { return raw(timeline.event_tick(event), timeline.counter_at_event(counter, event)); },
-      data);
-}
-
-}  // namespace
 
 RankTimeline Retime(const RankTimeline& timeline, const NewTimes& times) {
   RankTimeline result = timeline;

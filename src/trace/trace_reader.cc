@@ -69,6 +69,56 @@ bool IsParaverTrace(const fs::path& path) {
               IsTraceName(path) ? "the file is damaged" : "name the file that ends in .otf2, .prv or .prv.gz");
 }
 
+using Spans = std::vector<std::pair<Tick, Tick>>;  // begins and ends, in the order of time and apart
+
+// Stretches in which recording was switched off.
+Spans OffTimes(const RankTimeline& timeline) {
+  Spans off;
+  for (const Interruption& interruption : timeline.interruptions()) {
+    if (!interruption.is_flush) off.emplace_back(interruption.begin, interruption.end);
+  }
+  return off;
+}
+
+Spans Common(const Spans& some, const Spans& others) {
+  Spans both;
+  for (std::size_t i = 0, k = 0; i < some.size() && k < others.size();) {
+    const Tick begin = std::max(some[i].first, others[k].first), end = std::min(some[i].second, others[k].second);
+    if (begin < end) both.emplace_back(begin, end);
+    some[i].second < others[k].second ? ++i : ++k;
+  }
+  return both;
+}
+
+using TickMap = std::function<Tick(Tick)>;
+
+// Counts within `without` are left out, too.
+RankTimeline Moved(const RankTimeline& timeline, const TickMap& map, bool keeps_off, const Spans& without) {
+  NewTimes times;
+  for (std::size_t call = 0; call < timeline.calls(); ++call) {
+    times.enter.push_back(map(timeline.enter(call)));
+    times.leave.push_back(map(timeline.leave(call)));
+  }
+  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
+    times.events.push_back(map(timeline.event_tick(event)));
+  }
+  for (const Interruption& one : timeline.interruptions()) {
+    const Interruption moved{map(one.begin), map(one.end), one.is_flush};
+    if (one.is_flush || (keeps_off && moved.begin < moved.end)) times.interruptions.push_back(moved);
+  }
+  times.without = without;
+  return Retime(timeline, times);
+}
+
+void Move(std::vector<TeamEvent>& events, const TickMap& map) {
+  for (TeamEvent& event : events) event.tick = map(event.tick);
+}
+
+void Move(std::vector<DeviceSpan>& spans, const TickMap& map) {
+  for (DeviceSpan& span : spans) span = {map(span.begin), map(span.end)};
+  std::erase_if(spans, [](const DeviceSpan& span) { return span.length() <= 0; });
+}
+
 }  // namespace
 
 bool IsTraceName(const fs::path& path) {
@@ -168,60 +218,6 @@ Trace ReadTrace(const std::string& path, const ReadOptions& options) {
   LeaveOutSwitchedOff(trace);
   return trace;
 }
-
-namespace {
-
-using Spans = std::vector<std::pair<Tick, Tick>>;  // begins and ends, in the order of time and apart
-
-// Stretches in which recording was switched off.
-Spans OffTimes(const RankTimeline& timeline) {
-  Spans off;
-  for (const Interruption& interruption : timeline.interruptions()) {
-    if (!interruption.is_flush) off.emplace_back(interruption.begin, interruption.end);
-  }
-  return off;
-}
-
-Spans Common(const Spans& some, const Spans& others) {
-  Spans both;
-  for (std::size_t i = 0, k = 0; i < some.size() && k < others.size();) {
-    const Tick begin = std::max(some[i].first, others[k].first), end = std::min(some[i].second, others[k].second);
-    if (begin < end) both.emplace_back(begin, end);
-    some[i].second < others[k].second ? ++i : ++k;
-  }
-  return both;
-}
-
-using TickMap = std::function<Tick(Tick)>;
-
-// Counts within `without` are left out, too.
-RankTimeline Moved(const RankTimeline& timeline, const TickMap& map, bool keeps_off, const Spans& without) {
-  NewTimes times;
-  for (std::size_t call = 0; call < timeline.calls(); ++call) {
-    times.enter.push_back(map(timeline.enter(call)));
-    times.leave.push_back(map(timeline.leave(call)));
-  }
-  for (std::size_t event = 0; event < timeline.region_events(); ++event) {
-    times.events.push_back(map(timeline.event_tick(event)));
-  }
-  for (const Interruption& one : timeline.interruptions()) {
-    const Interruption moved{map(one.begin), map(one.end), one.is_flush};
-    if (one.is_flush || (keeps_off && moved.begin < moved.end)) times.interruptions.push_back(moved);
-  }
-  times.without = without;
-  return Retime(timeline, times);
-}
-
-void Move(std::vector<TeamEvent>& events, const TickMap& map) {
-  for (TeamEvent& event : events) event.tick = map(event.tick);
-}
-
-void Move(std::vector<DeviceSpan>& spans, const TickMap& map) {
-  for (DeviceSpan& span : spans) span = {map(span.begin), map(span.end)};
-  std::erase_if(spans, [](const DeviceSpan& span) { return span.length() <= 0; });
-}
-
-}  // namespace
 
 void LeaveOutSwitchedOff(Trace& trace) {
   const bool is_any_off =
