@@ -342,7 +342,9 @@ template <typename T>
 Form<T> FormOf() {
   using fields_internal::kIsA;
   static const Form<T> form = [] {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+      return fields_internal::PlainForm<T>();
+    } else if constexpr (std::is_enum_v<T>) {
       const auto named = NamesOf<T>();
       std::vector<std::string> names;
       for (const auto& [value, name] : named) names.push_back(name);

@@ -24,58 +24,61 @@ void JsonPlace::Fail(const std::string& what, const std::string& advice) const {
 
 namespace {
 
-template <typename T>
-Form<T> ScalarForm(bool (OrderedJson::*is_one)() const noexcept, const char* problem, const char* type) {
-  return MakeForm<T>([](const T& value, const JsonPlace&) { return OrderedJson(value); },
-                     [is_one, problem](const OrderedJson& json, T& value, const JsonPlace& at) {
-                       if (!(json.*is_one)()) at.Fail(problem);
-                       value = json.get<T>();
-                     },
-                     [type](SchemaDefinitions&) {
-                       return OrderedJson{{"type", type}};
-                     });
-}
-
 template <typename Integer>
-Form<Integer> IntegerForm() {
-  return MakeForm<Integer>([](const Integer& value, const JsonPlace&) { return OrderedJson(value); },
-                           [](const OrderedJson& json, Integer& value, const JsonPlace& at) {
-                             using Limits = std::numeric_limits<Integer>;
-                             bool fits = false;
-                             if (json.is_number_unsigned()) {
-                               const auto number = json.get<std::uint64_t>();
-                               fits = number <= static_cast<std::uint64_t>(Limits::max());
-                               if (fits) value = static_cast<Integer>(number);
-                             } else if (json.is_number_integer()) {
-                               const auto number = json.get<std::int64_t>();
-                               fits = std::is_signed_v<Integer> && number >= static_cast<std::int64_t>(Limits::min());
-                               if (fits) value = static_cast<Integer>(number);
-                             } else if (json.is_number_float()) {
-                               const double number = json.get<double>();
-                               if (number != std::floor(number))
-                                 at.Fail(fmt::format("is {}, which is not a whole number", number));
-                               // The largest value itself is no double, the power of two above it is.
-                               fits = number >= static_cast<double>(Limits::min()) &&
-                                      number < std::ldexp(1.0, Limits::digits);
-                               if (fits) value = static_cast<Integer>(number);
-                             } else {
-                               at.Fail("is not a whole number");
-                             }
-                             if (!fits) at.Fail(fmt::format("is {}, which is out of range", json.dump()));
-                           },
-                           [](SchemaDefinitions&) {
-                             OrderedJson schema = {{"type", "integer"}};
-                             if (std::is_unsigned_v<Integer>) schema["minimum"] = 0;
-                             return schema;
-                           });
+Integer ReadInteger(const OrderedJson& json, const JsonPlace& at) {
+  using Limits = std::numeric_limits<Integer>;
+  if (json.is_number_unsigned()) {
+    const auto number = json.get<std::uint64_t>();
+    if (number <= static_cast<std::uint64_t>(Limits::max())) return static_cast<Integer>(number);
+  } else if (json.is_number_integer()) {
+    const auto number = json.get<std::int64_t>();
+    if (std::is_signed_v<Integer> && number >= static_cast<std::int64_t>(Limits::min())) {
+      return static_cast<Integer>(number);
+    }
+  } else if (json.is_number_float()) {
+    const double number = json.get<double>();
+    if (number != std::floor(number)) at.Fail(fmt::format("is {}, which is not a whole number", number));
+    // The largest value itself is no double, the power of two above it is.
+    if (number >= static_cast<double>(Limits::min()) && number < std::ldexp(1.0, Limits::digits)) {
+      return static_cast<Integer>(number);
+    }
+  } else {
+    at.Fail("is not a whole number");
+  }
+  at.Fail(fmt::format("is {}, which is out of range", json.dump()));
 }
 
 }  // namespace
 
-template <>
-Form<bool> FormOf<bool>() {
-  return ScalarForm<bool>(&OrderedJson::is_boolean, "is neither true nor false", "boolean");
+template <typename T>
+Form<T> fields_internal::PlainForm() {
+  static constexpr bool kIsText = std::is_same_v<T, std::string>, kIsTruth = std::is_same_v<T, bool>;
+  static constexpr bool kIsInteger = std::is_integral_v<T> && !kIsTruth;
+  static constexpr const char* kType = kIsText ? "string" : kIsTruth ? "boolean" : kIsInteger ? "integer" : "number";
+  return MakeForm<T>([](const T& value, const JsonPlace&) { return OrderedJson(value); },
+                     [](const OrderedJson& json, T& value, const JsonPlace& at) {
+                       if constexpr (kIsInteger) {
+                         value = ReadInteger<T>(json, at);
+                       } else {
+                         if (kIsText && !json.is_string()) at.Fail("is not a text");
+                         if (kIsTruth && !json.is_boolean()) at.Fail("is neither true nor false");
+                         if (!kIsText && !kIsTruth && !json.is_number()) at.Fail("is not a number");
+                         value = json.get<T>();
+                       }
+                     },
+                     [](SchemaDefinitions&) {
+                       OrderedJson schema = {{"type", kType}};
+                       if (kIsInteger && std::is_unsigned_v<T>) schema["minimum"] = 0;
+                       return schema;
+                     });
 }
+template Form<bool> fields_internal::PlainForm<bool>();
+template Form<double> fields_internal::PlainForm<double>();
+template Form<std::string> fields_internal::PlainForm<std::string>();
+template Form<std::int32_t> fields_internal::PlainForm<std::int32_t>();
+template Form<std::int64_t> fields_internal::PlainForm<std::int64_t>();
+template Form<std::uint64_t> fields_internal::PlainForm<std::uint64_t>();
+
 template <>
 Form<std::vector<bool>> FormOf<std::vector<bool>>() {
   return MakeForm<std::vector<bool>>(
@@ -91,26 +94,6 @@ Form<std::vector<bool>> FormOf<std::vector<bool>>() {
       [](SchemaDefinitions& definitions) {
         return OrderedJson{{"type", "array"}, {"items", FormOf<bool>()->schema(definitions)}};
       });
-}
-template <>
-Form<double> FormOf<double>() {
-  return ScalarForm<double>(&OrderedJson::is_number, "is not a number", "number");
-}
-template <>
-Form<std::string> FormOf<std::string>() {
-  return ScalarForm<std::string>(&OrderedJson::is_string, "is not a text", "string");
-}
-template <>
-Form<std::int32_t> FormOf<std::int32_t>() {
-  return IntegerForm<std::int32_t>();
-}
-template <>
-Form<std::int64_t> FormOf<std::int64_t>() {
-  return IntegerForm<std::int64_t>();
-}
-template <>
-Form<std::uint64_t> FormOf<std::uint64_t>() {
-  return IntegerForm<std::uint64_t>();
 }
 
 Form<std::string> OneOf(std::vector<std::string> texts) {

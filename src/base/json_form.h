@@ -79,19 +79,7 @@ using Form = std::shared_ptr<const JsonForm>;
 template <typename T>
 Form<T> FormOf();
 template <>
-Form<bool> FormOf<bool>();
-template <>
 Form<std::vector<bool>> FormOf<std::vector<bool>>();  // has no elements in memory
-template <>
-Form<double> FormOf<double>();
-template <>
-Form<std::string> FormOf<std::string>();
-template <>
-Form<std::int32_t> FormOf<std::int32_t>();
-template <>
-Form<std::int64_t> FormOf<std::int64_t>();
-template <>
-Form<std::uint64_t> FormOf<std::uint64_t>();
 
 // A text that is one of these.
 Form<std::string> OneOf(std::vector<std::string> texts);
@@ -117,6 +105,9 @@ std::shared_ptr<JsonForm> ListForm(std::shared_ptr<const JsonForm> element,
 std::shared_ptr<JsonForm> OptionalForm(const std::shared_ptr<const JsonForm>& inner,
                                        const void* (*value)(const void* optional),
                                        void* (*set)(void* optional, bool is_there));
+// The form of a truth value, a text, or a number: double, or an integer of 32 or 64 bits.
+template <typename T>
+Form<T> PlainForm();
 // A reference to a definition, which is added to those of its file; without a name the schema itself.
 OrderedJson Reference(const std::string& definition, SchemaDefinitions& definitions,
                       const std::function<OrderedJson()>& schema);
