@@ -53,10 +53,6 @@ void Diagnostics::Add(const Anomaly& anomaly, std::uint64_t count, std::string_v
   if (entry.example.empty()) entry.example = example;
 }
 
-void Diagnostics::AddPopulation(const Anomaly& anomaly, std::uint64_t population) {
-  entries_[anomaly].population += population;
-}
-
 void Diagnostics::AddTime(const Anomaly& anomaly, std::int64_t falsified, std::int64_t all) {
   Entry& entry = entries_[anomaly];
   entry.falsified_time += falsified;
@@ -77,20 +73,10 @@ void Diagnostics::Merge(const Diagnostics& other) {
   accepted_.insert(other.accepted_.begin(), other.accepted_.end());
 }
 
-std::uint64_t Diagnostics::count(const Anomaly& anomaly) const {
+const Diagnostics::Entry& Diagnostics::At(const Anomaly& anomaly) const {
+  static const Entry kNone;
   const auto found = entries_.find(anomaly);
-  return found == entries_.end() ? 0 : found->second.count;
-}
-
-double Diagnostics::Share(const Anomaly& anomaly) const {
-  const auto found = entries_.find(anomaly);
-  return found == entries_.end() ? 0 : found->second.Share();
-}
-
-const std::string& Diagnostics::Example(const Anomaly& anomaly) const {
-  static const std::string none;
-  const auto found = entries_.find(anomaly);
-  return found == entries_.end() ? none : found->second.example;
+  return found == entries_.end() ? kNone : found->second;
 }
 
 bool Diagnostics::empty() const {

@@ -57,7 +57,7 @@ class Diagnostics {
   // Adds `count` occurrences; the first `example` given is kept.
   void Add(const Anomaly& anomaly, std::uint64_t count = 1, std::string_view example = {});
   // Adds to what the anomaly is counted among.
-  void AddPopulation(const Anomaly& anomaly, std::uint64_t population);
+  void AddPopulation(const Anomaly& anomaly, std::uint64_t population) { entries_[anomaly].population += population; }
   // Time that the anomaly falsifies and that it is a share of, in ticks: a better measure of damage than its count.
   void AddTime(const Anomaly& anomaly, std::int64_t falsified, std::int64_t all);
   // These kinds do not fail the run; their findings say that they were accepted.
@@ -65,10 +65,10 @@ class Diagnostics {
   bool Accepts(const Anomaly& anomaly) const { return accepted_.contains(anomaly.id); }
   void Merge(const Diagnostics& other);
 
-  std::uint64_t count(const Anomaly& anomaly) const;
+  std::uint64_t count(const Anomaly& anomaly) const { return At(anomaly).count; }
   // A share of the time if that is known, else of the population; 0 when nothing is.
-  double Share(const Anomaly& anomaly) const;
-  const std::string& Example(const Anomaly& anomaly) const;
+  double Share(const Anomaly& anomaly) const { return At(anomaly).Share(); }
+  const std::string& Example(const Anomaly& anomaly) const { return At(anomaly).example; }
   bool empty() const;
   // The findings in the order of anomalies; those that never occurred are left out.
   std::vector<Finding> findings() const;
@@ -85,6 +85,8 @@ class Diagnostics {
 
     double Share() const;
   };
+  const Entry& At(const Anomaly& anomaly) const;
+
   std::map<Anomaly, Entry> entries_;
   std::set<std::string, std::less<>> accepted_;
 };
