@@ -1,7 +1,6 @@
 #include "trace/trace.h"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <ranges>
 #include <set>
@@ -13,10 +12,6 @@ namespace {
 template <typename Element>
 std::uint64_t Bytes(const std::vector<Element>& elements) {
   return elements.capacity() * sizeof(Element);
-}
-
-double AsCount(std::int64_t raw, bool is_double) {
-  return is_double ? std::bit_cast<double>(raw) : static_cast<double>(raw);
 }
 
 }  // namespace
@@ -65,43 +60,6 @@ PackedColumn PackedColumnBuilder::Finish() {
   words_ = {};
   blocks_ = {};
   return column;
-}
-
-RankTimeline::Record RankTimeline::record(std::size_t index) const {
-  return {record_kind(index), record_target(index), record_back(index), record_bytes(index),
-          static_cast<std::uint64_t>(columns_.record_received[index])};
-}
-
-RankTimeline::RegionEvent RankTimeline::region_event(std::size_t event) const {
-  const std::int64_t code = columns_.event_code[event];
-  return {columns_.event_tick[event], static_cast<std::uint32_t>(code >> 1), (code & 1) != 0,
-          static_cast<std::uint32_t>(columns_.event_call[event])};
-}
-
-std::int64_t RankTimeline::raw_counter_at_enter(std::size_t counter, std::size_t call) const {
-  return counters_[counter].at_enter[call];
-}
-
-std::int64_t RankTimeline::raw_counter_at_leave(std::size_t counter, std::size_t call) const {
-  const CounterData& data = counters_[counter];
-  const std::int64_t value = data.in_call[call];
-  return data.is_double ? value : data.at_enter[call] + value;
-}
-
-std::int64_t RankTimeline::raw_counter_at_event(std::size_t counter, std::size_t event) const {
-  return counters_[counter].at_event[event];
-}
-
-double RankTimeline::counter_at_enter(std::size_t counter, std::size_t call) const {
-  return AsCount(raw_counter_at_enter(counter, call), counters_[counter].is_double);
-}
-
-double RankTimeline::counter_at_leave(std::size_t counter, std::size_t call) const {
-  return AsCount(raw_counter_at_leave(counter, call), counters_[counter].is_double);
-}
-
-double RankTimeline::counter_at_event(std::size_t counter, std::size_t event) const {
-  return AsCount(raw_counter_at_event(counter, event), counters_[counter].is_double);
 }
 
 double RankTimeline::counter_in_call(std::size_t counter, std::size_t call) const {

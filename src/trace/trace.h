@@ -11,6 +11,7 @@
 // lie before the first call or after the last, have no time, and only show matching what belongs together.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -257,7 +258,10 @@ class RankTimeline {
   std::uint64_t record_bytes(std::size_t record) const {
     return static_cast<std::uint64_t>(columns_.record_bytes[record]);
   }
-  Record record(std::size_t index) const;
+  Record record(std::size_t index) const {
+    return {record_kind(index), record_target(index), record_back(index), record_bytes(index),
+            static_cast<std::uint64_t>(columns_.record_received[index])};
+  }
 
   // The number of sends, receives and collectives that the whole timeline posts.
   std::size_t posts(OperationClass type) const { return posts_[static_cast<std::size_t>(type)]; }
@@ -270,16 +274,26 @@ class RankTimeline {
 
   std::size_t region_events() const { return columns_.event_tick.size(); }
   Tick event_tick(std::size_t event) const { return columns_.event_tick[event]; }
-  RegionEvent region_event(std::size_t event) const;
+  RegionEvent region_event(std::size_t event) const {
+    const std::int64_t code = columns_.event_code[event];
+    return {event_tick(event), static_cast<std::uint32_t>(code >> 1), (code & 1) != 0,
+            static_cast<std::uint32_t>(columns_.event_call[event])};
+  }
 
   // Accumulated value of a counter at the enter or leave of a call and at a region event, in counts. Doubles are
   // returned as they are; integers are exact up to 2^53. Without a sample at that edge: the last one before.
   bool has_counter(std::size_t counter) const { return counter < counters_.size() && counters_[counter].recorded; }
   // False where samples fall although the counter accumulates, or begin late; differences then mean nothing.
   bool counter_is_reliable(std::size_t counter) const { return !counters_[counter].unreliable; }
-  double counter_at_enter(std::size_t counter, std::size_t call) const;
-  double counter_at_leave(std::size_t counter, std::size_t call) const;
-  double counter_at_event(std::size_t counter, std::size_t event) const;
+  double counter_at_enter(std::size_t counter, std::size_t call) const {
+    return counters_[counter].AsCount(raw_counter_at_enter(counter, call));
+  }
+  double counter_at_leave(std::size_t counter, std::size_t call) const {
+    return counters_[counter].AsCount(raw_counter_at_leave(counter, call));
+  }
+  double counter_at_event(std::size_t counter, std::size_t event) const {
+    return counters_[counter].AsCount(raw_counter_at_event(counter, event));
+  }
   // Difference of two samples, exact for integers however large.
   double counter_in_call(std::size_t counter, std::size_t call) const;
   // The same over the computation before a call, from leaving the call before or from the rank's first event on; over
@@ -289,9 +303,16 @@ class RankTimeline {
   // between two edges.
   double counter_edge_share(std::size_t counter) const { return static_cast<double>(counters_[counter].edge_share); }
   // The same samples exactly as recorded: an integer, or the bits of a double.
-  std::int64_t raw_counter_at_enter(std::size_t counter, std::size_t call) const;
-  std::int64_t raw_counter_at_leave(std::size_t counter, std::size_t call) const;
-  std::int64_t raw_counter_at_event(std::size_t counter, std::size_t event) const;
+  std::int64_t raw_counter_at_enter(std::size_t counter, std::size_t call) const {
+    return counters_[counter].at_enter[call];
+  }
+  std::int64_t raw_counter_at_leave(std::size_t counter, std::size_t call) const {
+    const CounterData& data = counters_[counter];
+    return data.in_call[call] + (data.is_double ? 0 : data.at_enter[call]);
+  }
+  std::int64_t raw_counter_at_event(std::size_t counter, std::size_t event) const {
+    return counters_[counter].at_event[event];
+  }
 
   const std::vector<Interruption>& interruptions() const { return Rare().interruptions; }
   // In the order of time, apart from each other and from calls.
@@ -321,6 +342,8 @@ class RankTimeline {
     bool recorded = false;
     bool unreliable = false;
     float edge_share = 0;
+
+    double AsCount(std::int64_t raw) const { return is_double ? std::bit_cast<double>(raw) : static_cast<double>(raw); }
   };
 
   const RareRecords& Rare() const {
