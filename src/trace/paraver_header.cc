@@ -233,15 +233,6 @@ bool TakeNumber(std::string_view& text, Number& value) {
   return true;
 }
 
-// The function that Extrae gives this number.
-std::optional<std::string> NumberedFunction(std::uint64_t value) {
-  for (const auto& [first, functions] : kMpiFunctions) {
-    const std::vector<std::string> numbered = Split(functions, ' ');
-    if (value >= first && value - first < numbered.size()) return "MPI_" + numbered[value - first];
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 ParaverInput ReadParaverHeader(const std::string& path, ParaverText& text) {
@@ -342,13 +333,11 @@ std::string ParaverNamesFile(const std::string& trace, const char* extension) {
 }
 
 std::optional<std::string> ParaverMpiFunction(const ParaverInput& input, std::uint32_t type, std::uint64_t value) {
-  const std::optional<std::string> numbered = NumberedFunction(value);
-  return numbered ? numbered : input.ValueOf(type, value);
-}
-
-bool ContradictsNumber(const ParaverInput& input, std::uint32_t type, std::uint64_t value) {
-  const std::optional<std::string> numbered = NumberedFunction(value), label = input.ValueOf(type, value);
-  return numbered && label && ToLower(*label) != ToLower(*numbered);
+  for (const auto& [first, functions] : kMpiFunctions) {
+    const std::vector<std::string> numbered = Split(functions, ' ');
+    if (value >= first && value - first < numbered.size()) return "MPI_" + numbered[value - first];
+  }
+  return input.ValueOf(type, value);
 }
 
 Counter ParaverCounter(const ParaverInput& input, std::uint32_t type) {

@@ -61,9 +61,6 @@ std::string ParaverNamesFile(const std::string& trace, const char* extension);
 // nothing when neither knows it.
 std::optional<std::string> ParaverMpiFunction(const ParaverInput& input, std::uint32_t type, std::uint64_t value);
 
-// True if the names and the number of a function contradict each other.
-bool ContradictsNumber(const ParaverInput& input, std::uint32_t type, std::uint64_t value);
-
 // Name and description of a hardware counter as the names or else PAPI call it; the description may be empty.
 Counter ParaverCounter(const ParaverInput& input, std::uint32_t type);
 

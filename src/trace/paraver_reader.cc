@@ -247,11 +247,12 @@ std::map<ParaverSymbol, std::uint32_t> AddParaverRegions(const ParaverInput& inp
     const bool is_mpi = ClassifyParaverEvent(symbol.first) == ParaverEvent::kMpi;
     regions[symbol] = name ? add(*name, is_mpi) : ParaverBlock::kNothing;
     if (is_mpi) diagnostics.AddPopulation(anomaly::kMpiNameContradicted, 1);
-    if (is_mpi && ContradictsNumber(input, symbol.first, symbol.second)) {
-      const auto& [label, line] = input.values.at(symbol.first).at(symbol.second);
+    const std::optional<std::string> label = input.ValueOf(symbol.first, symbol.second);
+    if (is_mpi && label && ToLower(*label) != ToLower(*name)) {
       diagnostics.Add(anomaly::kMpiNameContradicted, 1,
-                      fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", pcf, line,
-                                  symbol.second, symbol.first, label, *name));
+                      fmt::format("{}, line {}: {} of {} is '{}', but that is the number of {}", pcf,
+                                  input.values.at(symbol.first).at(symbol.second).second, symbol.second, symbol.first,
+                                  *label, *name));
     }
     if (symbol.first == kParaverCudaCall) builder.trace().regions[regions[symbol]].is_device_runtime = true;
   }
@@ -263,9 +264,9 @@ std::map<ParaverSymbol, std::uint32_t> AddParaverRegions(const ParaverInput& inp
   if (facts.has_functions || input.applications.size() > 1 || functions == input.values.end()) return regions;
   const auto is_function = [](const auto& value) { return value.first != 0; };
   if (const auto named = std::ranges::count_if(functions->second, is_function); named > 0) {
-    const auto& [label, line] = std::ranges::find_if(functions->second, is_function)->second;
-    diagnostics.Add(anomaly::kFunctionsLost, static_cast<std::uint64_t>(named),
-                    fmt::format("{} names '{}'", pcf, label));
+    diagnostics.Add(
+        anomaly::kFunctionsLost, static_cast<std::uint64_t>(named),
+        fmt::format("{} names '{}'", pcf, std::ranges::find_if(functions->second, is_function)->second.first));
   }
   return regions;
 }
