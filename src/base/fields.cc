@@ -45,11 +45,6 @@ std::vector<FieldData> FieldsInside(const std::function<const void*(const void*)
   return fields;
 }
 
-void LeaveOutDefault(const void* standard, FieldData& field) {
-  field.presence = Presence::kUnlessDefault;
-  field.default_value = field.form->write(field.member(standard), JsonPlace(""));
-}
-
 std::string KeyOfMember(std::string_view function) {
   function.remove_prefix(function.find("member = ") + 9);
   function = function.substr(0, function.find_first_of(";,]"));
@@ -112,8 +107,6 @@ void AddLimits(const FieldData& limits, OrderedJson& schema, bool is_in_list = f
 // Not of a file that is part of another, which has one.
 bool HasChecksum(const StructData& data, const JsonPlace& at) { return data.has_checksum && at.Path().empty(); }
 
-bool IsThere(const FieldData& field, const void* value) { return !field.when || field.when(value); }
-
 bool IsRequired(const FieldData& field) {
   return (field.presence == Presence::kRequired || field.presence == Presence::kLater) && !field.when &&
          (field.is_null_when_unset || !field.form->is_optional);
@@ -129,7 +122,7 @@ OrderedJson Write(const StructData& data, const void* value, const JsonPlace& at
     if (HasChecksum(data, at)) json[kChecksumKey] = "";  // keeps its place
   }
   for (const FieldData& field : data.fields) {
-    if (!IsThere(field, value)) continue;
+    if (field.when && !field.when(value)) continue;
     OrderedJson one = field.form->write(field.member(value), JsonPlace(here, field.key));
     const bool may_be_null = field.is_null_when_unset && !field.is_computed;
     if (field.form->is_optional && one.is_null() && !may_be_null) continue;
@@ -163,7 +156,7 @@ void Read(const StructData& data, const OrderedJson& json, void* value, const Js
     const auto found = json.find(field.key);
     if (found == json.end()) {
       const bool is_required = field.when
-                                   ? field.is_required_when && IsThere(field, value)
+                                   ? field.is_required_when && field.when(value)
                                    : IsRequired(field) && field.presence == Presence::kRequired && !field.is_computed;
       if (is_required) place.Fail("is missing");
       continue;

@@ -106,8 +106,6 @@ OrderedJson FileSchema(const StructData& data, const std::string& title);
 // Fields of a struct as those of another that holds it.
 std::vector<FieldData> FieldsInside(const std::function<const void*(const void*)>& member,
                                     std::vector<FieldData> fields, Presence presence);
-// `standard`: a struct with its default values.
-void LeaveOutDefault(const void* standard, FieldData& field);
 
 // "… member = &DataPoint::standard_error]", as GCC and Clang name a template, -> "standardError"
 std::string KeyOfMember(std::string_view function);
@@ -163,8 +161,8 @@ class Field {
   Field&& Computed() && { return Set(&FieldData::is_computed, true); }
   Field&& UnlessDefault() && {
     const T standard{};
-    for (FieldData& data : all_) fields_internal::LeaveOutDefault(&standard, data);
-    return std::move(*this);
+    for (FieldData& data : all_) data.default_value = data.form->write(data.member(&standard), JsonPlace(""));
+    return Set(&FieldData::presence, Presence::kUnlessDefault);
   }
   // Written where the condition, of a T, holds; required there, too, or read where it is there. The condition may ask
   // for fields described before this one.
@@ -267,14 +265,10 @@ auto Properties() {
 
 // Fields of a struct inside another, as if they were fields of the outer one. `presence`: of those that are required.
 template <typename T, typename A>
-Field<T> Embed(A T::*member, const Fields<A>& fields, Presence presence = Presence::kRequired) {
+Field<T> Embed(A T::*member, const Fields<A>& fields = FieldsOf<A>(), Presence presence = Presence::kRequired) {
   return Field<T>(
       fields_internal::FieldsInside([member](const void* object) { return &(static_cast<const T*>(object)->*member); },
                                     fields.data.fields, presence));
-}
-template <typename T, typename A>
-Field<T> Embed(A T::*member, Presence presence = Presence::kRequired) {
-  return Embed(member, FieldsOf<A>(), presence);
 }
 
 // A described struct as a form.

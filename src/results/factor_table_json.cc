@@ -209,7 +209,7 @@ Fields<FactorRow> FieldsOf(Described<FactorRow>) {
       "factors/row",
       {
           Property<&T::series>("Program or experiment; a file may hold several").OrMissing(),
-          Embed(&T::phase, Presence::kOrMissing),
+          Embed(&T::phase, FieldsOf<PhaseId>(), Presence::kOrMissing),
           Property<&T::cores>("ranks × threads").AtLeast(1),
           Property<&T::ranks>("Of the row: of the run, or of the group of ranks").AtLeast(1).OrMissing(),
           Property<&T::threads>().AtLeast(1).OrMissing(),
