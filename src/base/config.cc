@@ -22,6 +22,11 @@ struct ConfigTable::Node {
     known.insert(key);
     return table->get(key);
   }
+  template <bool (toml::node::*is)() const noexcept>
+  bool Is(const std::string& key) const {
+    const toml::node* found = Find(key);
+    return found != nullptr ? (found->*is)() : fallback && fallback->node_->template Is<is>(key);
+  }
   // A table inside of it, without a fallback.
   std::shared_ptr<Node> Inside(const toml::node& inner) const {
     return std::make_shared<Node>(Node{document, inner.as_table(), file, std::nullopt, {}});
@@ -159,20 +164,9 @@ std::vector<std::vector<std::int64_t>> ConfigTable::IntegerLists(const std::stri
   return all;
 }
 
-bool ConfigTable::IsBool(const std::string& key) const {
-  const toml::node* node = node_->Find(key);
-  return node != nullptr ? node->is_boolean() : node_->fallback && node_->fallback->IsBool(key);
-}
-
-bool ConfigTable::IsTable(const std::string& key) const {
-  const toml::node* node = node_->Find(key);
-  return node != nullptr ? node->is_table() : node_->fallback && node_->fallback->IsTable(key);
-}
-
-bool ConfigTable::IsString(const std::string& key) const {
-  const toml::node* node = node_->Find(key);
-  return node != nullptr ? node->is_string() : node_->fallback && node_->fallback->IsString(key);
-}
+bool ConfigTable::IsBool(const std::string& key) const { return node_->Is<&toml::node::is_boolean>(key); }
+bool ConfigTable::IsTable(const std::string& key) const { return node_->Is<&toml::node::is_table>(key); }
+bool ConfigTable::IsString(const std::string& key) const { return node_->Is<&toml::node::is_string>(key); }
 
 std::optional<ConfigTable> ConfigTable::Table(const std::string& key) const {
   const toml::node* node = node_->Find(key);

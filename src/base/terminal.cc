@@ -103,12 +103,8 @@ std::size_t TerminalColumns(int file) {
 }
 
 std::string Paint(const std::string& text, Tone tone) {
-  const char* code = tone == Tone::kGood   ? "32"
-                     : tone == Tone::kFair ? "33"
-                     : tone == Tone::kBad  ? "31"
-                     : tone == Tone::kBold ? "1"
-                     : tone == Tone::kDim  ? "2"
-                                           : nullptr;
+  constexpr const char* kCodes[] = {nullptr, "32", "33", "31", "1", "2"};  // by tone
+  const char* code = kCodes[static_cast<std::size_t>(tone)];
   return code == nullptr || text.empty() ? text : "\033[" + std::string(code) + "m" + text + "\033[0m";
 }
 

@@ -90,12 +90,7 @@ std::vector<std::string> Split(std::string_view text, char separator) {
 }
 
 std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) text += separator;
-    text += parts[i];
-  }
-  return text;
+  return fmt::format("{}", fmt::join(parts, separator));
 }
 
 std::string_view Trim(std::string_view text) {
@@ -129,13 +124,8 @@ std::string ToUtf8(std::string_view text) {
   std::string clean;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = SequenceLength(text, i);
-    if (length == 0) {
-      clean += '?';
-      ++i;
-    } else {
-      clean += text.substr(i, length);
-      i += length;
-    }
+    clean += length == 0 ? "?" : text.substr(i, length);
+    i += std::max<std::size_t>(length, 1);
   }
   return clean;
 }
