@@ -300,7 +300,10 @@ void BuildRanks(const std::vector<ParaverTaskParts>& tasks, ParaverTraceFacts& f
   for (ParaverRoots& own : roots) facts.roots.merge(own);
   std::vector<Diagnostics> diagnostics(tasks.size());
   std::vector<std::uint64_t> sizes;
-  for (const ParaverTaskParts& task : tasks) sizes.push_back(task.BytesOfParts());
+  for (const ParaverTaskParts& task : tasks) {
+    std::uint64_t& size = sizes.emplace_back(0);
+    for (const auto& part : task.parts) size = std::accumulate(part.bytes.begin(), part.bytes.end(), size);
+  }
   const std::vector<std::size_t> order = LargestFirst(sizes);
   ParallelFor(tasks.size(), [&](std::size_t i) {
     const std::size_t rank = order[i];

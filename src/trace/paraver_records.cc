@@ -125,68 +125,6 @@ std::uint64_t NextDigits(const char* at, int& digits) {
 }
 static_assert(std::endian::native == std::endian::little, "the first digit is the lowest byte");
 
-// Numbers of event types and symbols within a block. Events follow each other in the same order again and again, so
-// each type remembers which came after it the last time.
-class Dictionary {
- public:
-  struct Type {
-    std::uint32_t type = 0;
-    ParaverEvent event = ParaverEvent::kIgnored;
-    std::uint32_t index = 0;  // among the types kept
-    std::uint32_t next = 0;   // index among the entries
-  };
-
-  const Type& TypeOf(std::uint32_t type, const ParaverInput& input) {
-    if (!entries_.empty()) {
-      const std::uint32_t guess = entries_[last_].next;
-      if (entries_[guess].type == type) {
-        last_ = guess;
-        return entries_[guess];
-      }
-    }
-    const auto [found, is_new] = numbers_.try_emplace(type, static_cast<std::uint32_t>(entries_.size()));
-    if (is_new) {
-      ParaverEvent event = ClassifyParaverEvent(type);
-      if (event == ParaverEvent::kCounter && !input.options.Keeps(ParaverCounter(input, type).name)) {
-        event = ParaverEvent::kIgnored;
-      }
-      entries_.push_back({type, event, static_cast<std::uint32_t>(kept_.size()), found->second});
-      if (event != ParaverEvent::kIgnored) kept_.push_back(type);
-    }
-    entries_[last_].next = found->second;
-    last_ = found->second;
-    return entries_[last_];
-  }
-
-  std::uint32_t SymbolOf(std::uint32_t type, std::uint64_t value) {
-    if (value == 0) return 0;
-    const std::uint64_t hash = (type * 0x9E3779B97F4A7C15u) ^ (value * 0xC2B2AE3D27D4EB4Fu);
-    std::uint32_t& cached = cache_[(hash >> 40) % cache_.size()];
-    if (cached != 0 && symbols_[cached - 1] == ParaverSymbol(type, value)) return cached;
-    const auto [found, is_new] = symbol_numbers_.try_emplace(hash, std::vector<std::uint32_t>());
-    for (const std::uint32_t symbol : found->second) {
-      if (symbols_[symbol - 1] == ParaverSymbol(type, value)) return cached = symbol;
-    }
-    symbols_.emplace_back(type, value);
-    found->second.push_back(static_cast<std::uint32_t>(symbols_.size()));
-    return cached = static_cast<std::uint32_t>(symbols_.size());
-  }
-
-  void MoveInto(ParaverBlock& block) {
-    block.types = std::move(kept_);
-    block.symbols = std::move(symbols_);
-  }
-
- private:
-  std::vector<Type> entries_;
-  std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
-  std::uint32_t last_ = 0;
-  std::vector<std::uint32_t> kept_;
-  std::vector<ParaverSymbol> symbols_;
-  std::array<std::uint32_t, 256> cache_{};
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> symbol_numbers_;
-};
-
 class BlockReader {
  public:
   BlockReader(const ParaverInput& input, RecordLog& log) : input_(input), log_(log) {
@@ -208,7 +146,6 @@ class BlockReader {
       at = line_end + 1;
     }
     log_.SortInto(block_);
-    dictionary_.MoveInto(block_);
     return std::move(block_);
   }
 
@@ -282,7 +219,7 @@ class BlockReader {
     do {
       const auto type = static_cast<std::uint32_t>(Number("event type", kNone));
       const std::int64_t value = SignedNumber("value");
-      const Dictionary::Type& entry = dictionary_.TypeOf(type, input_);
+      const EventType& entry = TypeOf(type);
       if (entry.event == ParaverEvent::kIgnored) continue;
       if (entry.event == ParaverEvent::kCaller && value == 0) continue;  // recorded where the call is left
       if (entry.event == ParaverEvent::kCommunicator && place) {
@@ -295,7 +232,7 @@ class BlockReader {
         if (!known.empty()) known_communicator_ = id;
       }
       if (HasSymbols(entry.event)) {
-        pairs_.emplace_back(entry.index, dictionary_.SymbolOf(type, static_cast<std::uint64_t>(value)));
+        pairs_.emplace_back(entry.index, SymbolOf(type, static_cast<std::uint64_t>(value)));
         if (entry.event == ParaverEvent::kMpi && value != 0 && place && place->second > 0) {
           ++block_.tally.mpi_calls_on_threads;
         }
@@ -314,6 +251,51 @@ class BlockReader {
       log_.Put(coded);
     }
     log_.End().has_roots |= has_root;
+  }
+
+  struct EventType {
+    std::uint32_t type = 0;
+    ParaverEvent event = ParaverEvent::kIgnored;
+    std::uint32_t index = 0;  // among the types kept
+    std::uint32_t next = 0;   // index of the one that came after it the last time
+  };
+
+  // Events follow each other in the same order again and again.
+  const EventType& TypeOf(std::uint32_t type) {
+    if (!types_.empty()) {
+      const std::uint32_t guess = types_[last_type_].next;
+      if (types_[guess].type == type) {
+        last_type_ = guess;
+        return types_[guess];
+      }
+    }
+    const auto [found, is_new] = type_numbers_.try_emplace(type, static_cast<std::uint32_t>(types_.size()));
+    if (is_new) {
+      ParaverEvent event = ClassifyParaverEvent(type);
+      if (event == ParaverEvent::kCounter && !input_.options.Keeps(ParaverCounter(input_, type).name)) {
+        event = ParaverEvent::kIgnored;
+      }
+      types_.push_back({type, event, static_cast<std::uint32_t>(block_.types.size()), found->second});
+      if (event != ParaverEvent::kIgnored) block_.types.push_back(type);
+    }
+    types_[last_type_].next = found->second;
+    last_type_ = found->second;
+    return types_[last_type_];
+  }
+
+  std::uint32_t SymbolOf(std::uint32_t type, std::uint64_t value) {
+    if (value == 0) return 0;
+    std::vector<ParaverSymbol>& symbols = block_.symbols;
+    const std::uint64_t hash = (type * 0x9E3779B97F4A7C15u) ^ (value * 0xC2B2AE3D27D4EB4Fu);
+    std::uint32_t& cached = symbol_cache_[(hash >> 40) % symbol_cache_.size()];
+    if (cached != 0 && symbols[cached - 1] == ParaverSymbol(type, value)) return cached;
+    std::vector<std::uint32_t>& alike = symbol_numbers_[hash];
+    for (const std::uint32_t symbol : alike) {
+      if (symbols[symbol - 1] == ParaverSymbol(type, value)) return cached = symbol;
+    }
+    symbols.emplace_back(type, value);
+    alike.push_back(static_cast<std::uint32_t>(symbols.size()));
+    return cached = alike.back();
   }
 
   // Records follow each other of the same thread, and of the same communicator.
@@ -451,11 +433,15 @@ class BlockReader {
 
   const ParaverInput& input_;
   RecordLog& log_;
-  Dictionary dictionary_;
   std::uint64_t first_line_ = 0;
   // In the record at hand: numbers of types, with symbols or values; types with counts.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> pairs_;
   std::vector<std::pair<std::uint32_t, std::int64_t>> thread_counts_;
+  std::vector<EventType> types_;
+  std::unordered_map<std::uint32_t, std::uint32_t> type_numbers_;
+  std::uint32_t last_type_ = 0;
+  std::array<std::uint32_t, 256> symbol_cache_{};
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> symbol_numbers_;  // by hash
   ParaverBlock block_;
   ParaverThreads::value_type* thread_ = nullptr;     // that of the last record that is kept
   std::optional<std::uint64_t> known_communicator_;  // the last one that was named
@@ -494,12 +480,6 @@ ParaverEvent ClassifyParaverEvent(std::uint32_t type) {
 ParaverBlock ReadParaverBlock(const ParaverInput& input, const TextBlock& text) {
   thread_local RecordLog log;
   return BlockReader(input, log).Read(text);
-}
-
-std::size_t ParaverTaskParts::BytesOfParts() const {
-  std::size_t all = 0;
-  for (const Part& part : parts) all += std::accumulate(part.bytes.begin(), part.bytes.end(), std::size_t{0});
-  return all;
 }
 
 const std::uint8_t* ParaverStreamReader::Begin(std::size_t part) const {

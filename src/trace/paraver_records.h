@@ -191,8 +191,6 @@ struct ParaverTaskParts {
   std::array<Tick, kParaverStreams> first{};
   // In the text, in the order of the file:
   std::vector<Part> parts{};
-
-  std::size_t BytesOfParts() const;
 };
 
 struct ParaverBlock {
