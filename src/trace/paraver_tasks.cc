@@ -59,22 +59,17 @@ Tick RunUntil(const RunningTimes& stretches, Tick tick) {
   return before + std::min(tick, last.end) - last.begin;
 }
 
-// Samples of a counter of a thread as running time and total, and where a tick lies among them.
-struct PassingCount {
-  std::uint32_t counter = 0;
-  std::vector<std::pair<Tick, double>> samples = {{0, 0}};
-  std::size_t next = 1;
+using ThreadSamples = std::vector<std::pair<Tick, double>>;  // of a counter: running time and total
 
-  // At times in order.
-  std::int64_t At(Tick running) {
-    while (next < samples.size() && samples[next].first <= running) ++next;
-    const auto& [last_running, last_total] = samples[next - 1];
-    if (next == samples.size()) return std::llround(last_total);
-    const auto& [next_running, next_total] = samples[next];
-    const double share = static_cast<double>(running - last_running) / static_cast<double>(next_running - last_running);
-    return std::llround(last_total + share * (next_total - last_total));
-  }
-};
+// What was counted up to a running time.
+std::int64_t CountAt(const ThreadSamples& samples, Tick running) {
+  const auto next =
+      std::ranges::upper_bound(samples.begin() + 1, samples.end(), running, {}, &ThreadSamples::value_type::first);
+  const auto& [last_running, last_total] = *(next - 1);
+  if (next == samples.end()) return std::llround(last_total);
+  const double share = static_cast<double>(running - last_running) / static_cast<double>(next->first - last_running);
+  return std::llround(last_total + share * (next->second - last_total));
+}
 
 RunningTimes TimesOfRunning(const std::vector<ParaverState>& states) {
   RunningTimes running;
@@ -87,26 +82,28 @@ RunningTimes TimesOfRunning(const std::vector<ParaverState>& states) {
   return running;
 }
 
-std::vector<PassingCount> CountsOfThread(const ParaverThread& thread, const CounterByType& counters,
-                                         const RunningTimes& running, RankBuilder& builder) {
-  std::vector<PassingCount> passing;
+// Keys: counters.
+std::map<std::uint32_t, ThreadSamples> CountsOfThread(const ParaverThread& thread, const CounterByType& counters,
+                                                      const RunningTimes& running, RankBuilder& builder) {
+  std::map<std::uint32_t, ThreadSamples> samples;
   std::size_t most = 0;
   for (const auto& [type, counter] : counters) {
     const auto counts = thread.counts.find(type);
     if (counts == thread.counts.end()) continue;
     most = std::max(most, counts->second.size());
-    std::vector<std::pair<Tick, double>>& samples = passing.emplace_back(PassingCount{.counter = counter}).samples;
+    ThreadSamples& own = samples[counter];
+    own.emplace_back(0, 0.0);
     for (const auto& [tick, count] : counts->second) {
-      samples.emplace_back(RunUntil(running, tick), samples.back().second + static_cast<double>(count));
+      own.emplace_back(RunUntil(running, tick), own.back().second + static_cast<double>(count));
     }
   }
-  for (const PassingCount& count : passing) {
+  for (const auto& [counter, own] : samples) {
     constexpr double kSmallestShare = 0.99;  // chosen: as of main threads
-    if (static_cast<double>(count.samples.size() - 1) < kSmallestShare * static_cast<double>(most)) {
-      builder.DistrustCounter(count.counter);
+    if (static_cast<double>(own.size() - 1) < kSmallestShare * static_cast<double>(most)) {
+      builder.DistrustCounter(counter);
     }
   }
-  return passing;
+  return samples;
 }
 
 // Builds one thread, whose records are in the order of time.
@@ -115,9 +112,9 @@ WorkerThread BuildWorker(const Trace& definitions, const ParaverTraceFacts& fact
                          const CounterByType& counters) {
   RankBuilder builder(definitions, location.rank);
   const RunningTimes running = TimesOfRunning(thread.states);
-  std::vector<PassingCount> counts = CountsOfThread(thread, counters, running, builder);
+  const std::map<std::uint32_t, ThreadSamples> counts = CountsOfThread(thread, counters, running, builder);
   const auto edge = [&](Tick tick, std::uint32_t region, bool is_leave) {
-    for (PassingCount& count : counts) builder.SetCounter(tick, count.counter, count.At(RunUntil(running, tick)));
+    for (const auto& [counter, own] : counts) builder.SetCounter(tick, counter, CountAt(own, RunUntil(running, tick)));
     is_leave ? builder.Leave(tick, region) : builder.Enter(tick, region);
   };
   const auto in = [&](std::uint32_t region, Tick from, Tick to) {
