@@ -216,17 +216,6 @@ void CheckTimes(const std::vector<Otf2LocationEvents>& results, const Otf2Defini
   trace.diagnostics.AddPopulation(anomaly::kTimeOutsideRun, events);
 }
 
-// A part of a run has ranks that do nothing in it. MPI programs call MPI_Init at least, so that others were filtered.
-void CheckRanks(Trace& trace) {
-  if (trace.IsCutOut()) return;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (trace.timelines[rank].empty()) {
-      trace.diagnostics.Add(anomaly::kRankWithoutRecords, 1, fmt::format("rank {}", rank));
-    }
-  }
-  trace.diagnostics.AddPopulation(anomaly::kRankWithoutRecords, trace.size());
-}
-
 std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Archive>>& archives, const Trace& trace,
                                               const Otf2Definitions& definitions, bool keep_threads) {
   const Otf2EventCallbacks of_main = MainThreadCallbacks(keep_threads), of_worker = WorkerCallbacks(keep_threads),
@@ -336,7 +325,13 @@ Trace ReadOtf2(const std::string& anchor, const ReadOptions& options) {
   for (const Rank& rank : trace.ranks) threaded += rank.threads > 1 ? 1 : 0;
   threaded = std::max(threaded, CallsByProperty(reader, kPropertyOfThreadedRanks));
   if (trace.team_threads.empty()) trace.diagnostics.Add(anomaly::kThreadsAtProcessLevel, threaded);
-  CheckRanks(trace);
+  // A part of a run has ranks that do nothing in it. MPI programs call MPI_Init at least, so that others were filtered.
+  const std::size_t checked = trace.IsCutOut() ? 0 : trace.size();
+  for (std::size_t rank = 0; rank < checked; ++rank) {
+    if (!trace.timelines[rank].empty()) continue;
+    trace.diagnostics.Add(anomaly::kRankWithoutRecords, 1, fmt::format("rank {}", rank));
+  }
+  trace.diagnostics.AddPopulation(anomaly::kRankWithoutRecords, checked);
   CheckDevices(trace);
   return std::move(builder).Finish();
 }

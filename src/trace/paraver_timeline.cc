@@ -199,7 +199,22 @@ class TimelineWriter {
   void WriteMoment(const ParaverMoment& record) {
     const Tick tick = record.tick;
     const std::optional<std::uint32_t> pause = PauseUntil(tick);
-    Count(record);
+    bool has_counter = false, has_call = false;
+    for (const ParaverFact& fact : record.facts) {
+      has_call |= fact.event == ParaverEvent::kMpi;
+      if (fact.event != ParaverEvent::kCounter) continue;
+      totals_[fact.index] = Sum(totals_[fact.index], fact.value);
+      rank_.SetCounter(std::max(tick, begin_), fact.index, totals_[fact.index]);
+      ++samples_[fact.index];
+      has_counter = true;
+    }
+    if (has_counter) last_sample_ = tick;
+    if (has_counter && has_call) {
+      ++sampled_calls_;
+      for (const ParaverFact& fact : record.facts) {
+        if (fact.event == ParaverEvent::kCounter) ++call_samples_[fact.index];
+      }
+    }
     if (pause) rank_.Leave(tick, *pause);
     for (std::size_t i = 0; i < record.facts.size(); ++i) {
       const ParaverFact& fact = record.facts[i];
@@ -221,24 +236,6 @@ class TimelineWriter {
       } else if (call_ != kNothing) {
         EndCall(record, i);
       }
-    }
-  }
-
-  void Count(const ParaverMoment& record) {
-    bool any = false, has_call = false;
-    for (const ParaverFact& fact : record.facts) {
-      has_call |= fact.event == ParaverEvent::kMpi;
-      if (fact.event != ParaverEvent::kCounter) continue;
-      totals_[fact.index] = Sum(totals_[fact.index], fact.value);
-      rank_.SetCounter(std::max(record.tick, begin_), fact.index, totals_[fact.index]);
-      ++samples_[fact.index];
-      any = true;
-    }
-    if (any) last_sample_ = record.tick;
-    if (!any || !has_call) return;
-    ++sampled_calls_;
-    for (const ParaverFact& fact : record.facts) {
-      if (fact.event == ParaverEvent::kCounter) ++call_samples_[fact.index];
     }
   }
 

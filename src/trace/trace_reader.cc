@@ -30,25 +30,21 @@ std::string Resolve(const std::string& path) {
   return fs::is_symlink(path, code) ? fs::canonical(path, code).string() : path;
 }
 
-// A folder was named instead of the trace in it: say which files in it would do.
-[[noreturn]] void FailForFolder(const fs::path& path) {
-  std::vector<std::string> traces;
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
-    if (IsTraceName(entry.path())) traces.push_back(entry.path().string());
-  }
-  std::sort(traces.begin(), traces.end());
-  throw Error(ErrorKind::kInput, path.string(), "is a folder, not a trace",
-              traces.empty() ? "name the anchor file of an OTF2 archive, which ends in .otf2, or a Paraver trace, "
-                               "which ends in .prv or .prv.gz"
-                             : "name the trace: " + Join(traces, " or "));
-}
-
 // Else it is an OTF2 archive. Throws an input error when it is neither.
 bool IsParaverTrace(const fs::path& path) {
   std::error_code code;
   if (!fs::exists(path, code)) throw Error(ErrorKind::kInput, path.string(), "no such trace");
-  if (fs::is_directory(path, code)) FailForFolder(path);
+  if (fs::is_directory(path, code)) {  // say which files in it would do
+    std::vector<std::string> traces;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, code)) {
+      if (IsTraceName(entry.path())) traces.push_back(entry.path().string());
+    }
+    std::sort(traces.begin(), traces.end());
+    throw Error(ErrorKind::kInput, path.string(), "is a folder, not a trace",
+                traces.empty() ? "name the anchor file of an OTF2 archive, which ends in .otf2, or a Paraver trace, "
+                                 "which ends in .prv or .prv.gz"
+                               : "name the trace: " + Join(traces, " or "));
+  }
   if (!fs::is_regular_file(path, code)) {
     throw Error(ErrorKind::kInput, path.string(), "is no regular file", "a trace is read several times; name a file");
   }
