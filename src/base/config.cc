@@ -49,16 +49,10 @@ const char* TypeName(const toml::node& node) {
 
 template <typename Value>
 std::optional<Value> ValueOf(const toml::node& node) {
-  if constexpr (std::is_same_v<Value, std::string>) {
-    return node.value_exact<std::string>();
-  } else if constexpr (std::is_same_v<Value, bool>) {
-    return node.value_exact<bool>();
-  } else if constexpr (std::is_same_v<Value, std::int64_t>) {
-    return node.value_exact<std::int64_t>();
-  } else {
+  if constexpr (std::is_same_v<Value, double>) {
     if (const auto whole = node.value_exact<std::int64_t>()) return static_cast<double>(*whole);
-    return node.value_exact<double>();
   }
+  return node.value_exact<Value>();
 }
 
 }  // namespace
