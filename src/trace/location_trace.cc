@@ -280,17 +280,6 @@ RankTimeline WriteWorker(const RankTeams& teams, std::size_t thread, Tick idle_s
   return writer.Finish();
 }
 
-// The parallel region that the main thread enters with the team, or in which it forks.
-std::optional<std::uint32_t> ParallelRegion(const Trace& trace, const RankTimeline& timeline, const TeamFork& fork) {
-  for (const std::uint32_t event : {fork.begin.event, fork.fork.event - 1}) {
-    if (event >= timeline.region_events()) continue;  // or there is no event at all
-    const RankTimeline::RegionEvent entered = timeline.region_event(event);
-    const bool is_parallel = trace.regions[entered.region].team_role == TeamRole::kParallel;
-    if (!entered.is_leave && is_parallel) return entered.region;
-  }
-  return std::nullopt;
-}
-
 // Returns one list a rank: the locations of its threads. Adds communicators: those of MPI under the same numbers, and
 // one for every set of threads that form a team.
 std::vector<std::vector<std::int32_t>> AddLocations(const Trace& trace, std::vector<RankTeams>& teams,
@@ -405,9 +394,16 @@ Trace LocationTrace(const Trace& trace) {
   std::vector<RankTeams> teams(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     teams[rank] = PlanTeams(trace, ThreadsOfRank(trace, rank));
+    const RankTimeline& main = trace.timelines[rank];
     for (TeamFork& fork : teams[rank].forks) {
-      const std::optional<std::uint32_t> parallel = ParallelRegion(trace, trace.timelines[rank], fork);
-      fork.region = parallel ? fork_regions.at(*parallel) : unknown_fork;
+      fork.region = unknown_fork;
+      // The parallel region in which the main thread forks, or rather that it enters with the team.
+      for (const std::uint32_t event : {fork.fork.event - 1, fork.begin.event}) {
+        if (event >= main.region_events()) continue;  // or there is no event at all
+        const RankTimeline::RegionEvent entered = main.region_event(event);
+        const auto parallel = fork_regions.find(entered.region);
+        if (!entered.is_leave && parallel != fork_regions.end()) fork.region = parallel->second;
+      }
     }
   });
   const std::vector<std::vector<std::int32_t>> locations = AddLocations(trace, teams, builder);

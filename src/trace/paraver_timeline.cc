@@ -25,18 +25,13 @@ class ParaverRegions {
  public:
   static constexpr std::uint32_t kFunction = 0;  // no event type
 
-  void LeaveFunction(RankBuilder& rank, Tick tick) {
-    // A function that comes and goes within an MPI call leaves no trace.
-    if (in_call_ && !waiting_.empty() && waiting_.back().first == kFunction && waiting_.back().second != kNothing) {
-      waiting_.pop_back();
-    } else {
-      Set(rank, tick, kFunction, kNothing);
-    }
-  }
-
   // The region of an event type from now on; kNothing for nothing. Functions nest: one more, or the end of the last.
   void Set(RankBuilder& rank, Tick tick, std::uint32_t type, std::uint32_t region) {
     if (in_call_) {
+      // A function that comes and goes within an MPI call leaves no trace.
+      const bool ends_here = type == kFunction && region == kNothing && !waiting_.empty() &&
+                             waiting_.back().first == kFunction && waiting_.back().second != kNothing;
+      if (ends_here) return waiting_.pop_back();
       waiting_.emplace_back(type, region);
       return;
     }
@@ -220,9 +215,9 @@ class TimelineWriter {
       const ParaverFact& fact = record.facts[i];
       const ParaverEvent event = fact.event;
       collectives_.Attribute(tick, fact);
-      if (event == ParaverEvent::kFunction && fact.is_enter())
-        regions_.Set(rank_, tick, ParaverRegions::kFunction, fact.index);
-      if (event == ParaverEvent::kFunction && !fact.is_enter()) regions_.LeaveFunction(rank_, tick);
+      if (event == ParaverEvent::kFunction) {
+        regions_.Set(rank_, tick, ParaverRegions::kFunction, fact.is_enter() ? fact.index : kNothing);
+      }
       if (event == ParaverEvent::kUserEvent) regions_.Set(rank_, tick, fact.type, fact.index);
       if (event == ParaverEvent::kTracing) Tracing(tick, fact.type, fact.value != 0);
       if (event == ParaverEvent::kFlush && fact.value == 0 && flush_since_) rank_.BufferFlush(*flush_since_, tick);
