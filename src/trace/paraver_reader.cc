@@ -93,33 +93,6 @@ void RefuseTruncated(const ParaverInput& input, const ParaverRecords& records, c
               AdviceToAccept("copy the trace again", anomaly::kTraceEndsEarly));
 }
 
-// Adds the states that are missing, and refuses more than a hundredth of their time. Tools that filter traces leave
-// states out.
-void DiagnoseStates(const ParaverInput& input, const ParaverRecords& records, Diagnostics& diagnostics) {
-  Tick missing = 0, all = 0;
-  std::string first;
-  for (std::size_t task = 0; task < records.tasks.size(); ++task) {
-    const ParaverStates& states = records.tasks[task].states;
-    if (!records.tasks[task].in_order[kParaverStates]) continue;
-    const std::string example =
-        fmt::format("before line {}: rank {} has no state from {:.6g} s on", states.first_missing_line, task,
-                    static_cast<double>(states.first_missing) / input.ticks_per_second);
-    diagnostics.Add(anomaly::kStateMissing, states.missing, example);
-    if (states.missing > 0 && first.empty()) first = example;
-    if (input.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
-    missing += states.missing_ticks;
-    all += states.end - states.begin;
-  }
-  if (!input.tools.empty()) return;
-  diagnostics.AddTime(anomaly::kStateMissing, missing, all);
-  const double share = all > 0 ? static_cast<double>(missing) / static_cast<double>(all) : 0;
-  if (share <= anomaly::kStateMissing.fatal_share || diagnostics.Accepts(anomaly::kStateMissing)) return;
-  throw Error(ErrorKind::kInput, input.path,
-              fmt::format("{}; {:.2g} % of the time of all ranks has no state, more than {:.0f} %", first, 100 * share,
-                          100 * anomaly::kStateMissing.fatal_share),
-              AdviceToAccept("the trace is damaged; copy it again", anomaly::kStateMissing));
-}
-
 // The .row file names every thread that the header lists. Tools that cut traces may copy it as it is.
 void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
   std::uint64_t threads = 0;
@@ -161,6 +134,30 @@ void Diagnose(const ParaverInput& input, const ParaverRecords& records, Diagnost
         fmt::format("at {:.6g} s of {:.6g} s", static_cast<double>(records.last_tick) / input.ticks_per_second,
                     static_cast<double>(input.duration) / input.ticks_per_second));
   }
+  // States that are missing are added, and more than a hundredth of their time refused. Tools that filter traces leave
+  // states out.
+  Tick missing = 0, all = 0;
+  std::string first;
+  for (std::size_t task = 0; task < records.tasks.size(); ++task) {
+    const ParaverStates& states = records.tasks[task].states;
+    if (!records.tasks[task].in_order[kParaverStates]) continue;
+    const std::string example =
+        fmt::format("before line {}: rank {} has no state from {:.6g} s on", states.first_missing_line, task,
+                    static_cast<double>(states.first_missing) / input.ticks_per_second);
+    diagnostics.Add(anomaly::kStateMissing, states.missing, example);
+    if (states.missing > 0 && first.empty()) first = example;
+    if (input.tools.empty()) diagnostics.AddPopulation(anomaly::kStateMissing, states.count + states.missing);
+    missing += states.missing_ticks;
+    all += states.end - states.begin;
+  }
+  if (!input.tools.empty()) return;
+  diagnostics.AddTime(anomaly::kStateMissing, missing, all);
+  const double share = all > 0 ? static_cast<double>(missing) / static_cast<double>(all) : 0;
+  if (share <= anomaly::kStateMissing.fatal_share || diagnostics.Accepts(anomaly::kStateMissing)) return;
+  throw Error(ErrorKind::kInput, input.path,
+              fmt::format("{}; {:.2g} % of the time of all ranks has no state, more than {:.0f} %", first, 100 * share,
+                          100 * anomaly::kStateMissing.fatal_share),
+              AdviceToAccept("the trace is damaged; copy it again", anomaly::kStateMissing));
 }
 
 // "__mpi_ro..mal_init [__mpi_routines_MOD_mpi_minimal_init]": the name in brackets is the whole one.
@@ -341,7 +338,6 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   trace.ticks_per_second = input.ticks_per_second;
   trace.events = records.records;
   Diagnose(input, records, trace.diagnostics);
-  DiagnoseStates(input, records, trace.diagnostics);
   CompareWithRow(input, trace.diagnostics);
   std::set<ParaverSymbol> symbols;
   for (const ParaverBlock& block : records.blocks) symbols.insert(block.symbols.begin(), block.symbols.end());
