@@ -184,18 +184,6 @@ std::vector<ConfigTable> ConfigTable::Tables(const std::string& key) const {
   return tables;
 }
 
-std::string ConfigTable::RequiredString(const std::string& key) const {
-  const auto value = String(key);
-  if (!value) Fail("", "'" + key + "' is missing");
-  return *value;
-}
-
-double ConfigTable::RequiredNumber(const std::string& key) const {
-  const auto value = Number(key);
-  if (!value) Fail("", "'" + key + "' is missing");
-  return *value;
-}
-
 std::string ConfigTable::Where(const std::string& key) const {
   const toml::node* node = key.empty() ? nullptr : node_->table->get(key);
   if (node == nullptr && !key.empty() && node_->fallback && node_->fallback->Has(key)) {

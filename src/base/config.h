@@ -39,8 +39,8 @@ class ConfigTable {
   bool IsBool(const std::string& key) const;
   bool IsString(const std::string& key) const;
 
-  std::string RequiredString(const std::string& key) const;
-  double RequiredNumber(const std::string& key) const;
+  std::string RequiredString(const std::string& key) const { return Required(String(key), key); }
+  double RequiredNumber(const std::string& key) const { return Required(Number(key), key); }
 
   // "study.toml:12", of the key, or of the table itself when the key is absent or empty.
   std::string Where(const std::string& key = "") const;
@@ -52,6 +52,11 @@ class ConfigTable {
  private:
   struct Node;
   explicit ConfigTable(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  template <typename Value>
+  Value Required(const std::optional<Value>& value, const std::string& key) const {
+    if (!value) Fail("", "'" + key + "' is missing");
+    return *value;
+  }
   // These look into the fallback where a key is absent.
   template <typename Value>
   std::optional<Value> Scalar(const std::string& key, const char* expected) const;

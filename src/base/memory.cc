@@ -273,8 +273,15 @@ void* MemoryFile::Allocate(std::size_t bytes) {
   if (bytes > size_ - kPage) return nullptr;
   const std::size_t whole = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
   const std::lock_guard lock(mutex_);
-  const std::size_t offset = TakeRange(whole);
-  if (offset == size_) return nullptr;
+  const auto found = by_size_.lower_bound({whole, 0});  // the smallest range that suffices
+  if (found == by_size_.end()) return nullptr;
+  const auto [size, offset] = *found;
+  by_size_.erase(found);
+  free_.erase(offset);
+  if (size > whole) {
+    free_[offset + whole] = size - whole;
+    by_size_.emplace(size - whole, offset + whole);
+  }
   // Room on the disk, since a page without it would end the program when it is written to. File systems that cannot
   // promise room are trusted.
   while (fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(whole)) != 0) {
@@ -297,20 +304,6 @@ void MemoryFile::Free(void* memory) {
     fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   }
   ReturnRange(offset, bytes);
-}
-
-// The smallest range that suffices.
-std::size_t MemoryFile::TakeRange(std::size_t bytes) {
-  const auto found = by_size_.lower_bound({bytes, 0});
-  if (found == by_size_.end()) return size_;
-  const auto [size, offset] = *found;
-  by_size_.erase(found);
-  free_.erase(offset);
-  if (size > bytes) {
-    free_[offset + bytes] = size - bytes;
-    by_size_.emplace(size - bytes, offset + bytes);
-  }
-  return offset;
 }
 
 void MemoryFile::ReturnRange(std::size_t offset, std::size_t bytes) {

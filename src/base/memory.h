@@ -77,8 +77,6 @@ class MemoryFile {
 
  private:
   MemoryFile(int file, char* begin, std::size_t size);
-  // The offset of so many free bytes; size_ where there are none.
-  std::size_t TakeRange(std::size_t bytes);
   void ReturnRange(std::size_t offset, std::size_t bytes);
 
   int file_;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kColumnsOfFiles = 100;
 constexpr std::size_t kFewestColumns = 20;  // for terminals that say less, or nothing
-constexpr std::string_view kLeftOut = "…";
 
 bool has_no_terminal = false;
 
@@ -76,7 +75,7 @@ std::string Shorten(std::string_view text, std::size_t columns) {
     kept += rest.substr(0, bytes);
     rest.remove_prefix(bytes);
   }
-  return kept + std::string(kLeftOut) + (is_colored ? "\033[0m" : "");
+  return kept + "…" + (is_colored ? "\033[0m" : "");
 }
 
 std::vector<std::string> WrapText(std::string_view text, std::size_t columns, const std::string& indent) {
