@@ -225,17 +225,13 @@ double CountsPerSecond(const Counter& counter) {
 }
 
 void CheckCounterName(const Counter& counter, Diagnostics& diagnostics) {
-  const auto bits_off = [&](std::string_view usual) {
-    int sum = 0;
-    for (std::size_t i = 0; i < usual.size(); ++i) {
-      const int any_case = usual[i] >= 'a' && usual[i] <= 'z' ? 0xdf : 0xff;
-      sum += std::popcount(static_cast<unsigned char>((counter.name[i] ^ usual[i]) & any_case));
-    }
-    return sum;
-  };
   for (const auto& [meaning, usual] : UsualNames()) {
     if (counter.name.size() != usual.size()) continue;
-    const int off = bits_off(usual);
+    int off = 0;  // bits
+    for (std::size_t i = 0; i < usual.size(); ++i) {
+      const int any_case = usual[i] >= 'a' && usual[i] <= 'z' ? 0xdf : 0xff;
+      off += std::popcount(static_cast<unsigned char>((counter.name[i] ^ usual[i]) & any_case));
+    }
     if (off == 0 && !counter.accumulates) {
       diagnostics.Add(anomaly::kCounterUnclear, 1, fmt::format("'{}' is defined as a level", counter.name));
     }

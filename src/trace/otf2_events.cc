@@ -85,11 +85,6 @@ void AddSample(Reader& reader, Tick tick, const Otf2Metric& metric, OTF2_Type ty
                             is_double ? std::bit_cast<std::int64_t>(total) : static_cast<std::int64_t>(total));
 }
 
-StreamUse UseOf(const Reader& reader, OTF2_RegionRef reference) {
-  const auto found = reader.definitions.stream_uses.find(reference);
-  return found == reader.definitions.stream_uses.end() ? StreamUse::kKernel : found->second;
-}
-
 void NoteTime(Reader& reader, Tick tick) {
   constexpr Tick kPerMille = 1000;  // chosen: of the length; less does not change a factor that anybody reads
   const Tick length = reader.definitions.length;
@@ -285,8 +280,11 @@ Otf2EventCallbacks StreamCallbacks() {
   EventCallbacks* const callbacks = owner.get();
   On(callbacks, OTF2_EvtReaderCallbacks_SetEnterCallback,
      [](Reader& r, Tick tick, auto region) { r.stream.Enter(tick, RegionOf(r, region)); });
-  On(callbacks, OTF2_EvtReaderCallbacks_SetLeaveCallback,
-     [](Reader& r, Tick tick, auto region) { r.stream.Leave(tick, RegionOf(r, region), UseOf(r, region)); });
+  On(callbacks, OTF2_EvtReaderCallbacks_SetLeaveCallback, [](Reader& r, Tick tick, auto region) {
+    const auto use = r.definitions.stream_uses.find(region);
+    const bool is_kernel = use == r.definitions.stream_uses.end();
+    r.stream.Leave(tick, RegionOf(r, region), is_kernel ? StreamUse::kKernel : use->second);
+  });
   const auto begin = [](Reader& r, Tick tick, auto window, auto /*remote*/, auto /*bytes*/, auto id) {
     r.stream.BeginCopy(tick, window, id);
   };

@@ -389,17 +389,13 @@ class BlockReader {
     }
     const bool is_number = at_ != begin && (at_ == end_ || *at_ == ':');
     if (!is_number) Fail(name, fmt::format("'{}' is not a number", Shown(begin)));
-    if (value > most || Overflows(begin)) Fail(name, fmt::format("{} is too large", Shown(begin)));
+    constexpr std::ptrdiff_t kMostDigits = 20;  // of 64 bits, which not all such numbers fit
+    std::uint64_t exact = 0;
+    const bool overflows = at_ - begin > kMostDigits ||
+                           (at_ - begin == kMostDigits && std::from_chars(begin, at_, exact).ec != std::errc());
+    if (value > most || overflows) Fail(name, fmt::format("{} is too large", Shown(begin)));
     ++at_;
     return value;
-  }
-
-  // True if the digits up to at_ are more than 64 bits hold.
-  bool Overflows(const char* begin) const {
-    constexpr std::ptrdiff_t kMostDigits = 20;
-    if (at_ - begin < kMostDigits) return false;
-    std::uint64_t value = 0;
-    return at_ - begin > kMostDigits || std::from_chars(begin, at_, value).ec != std::errc();
   }
 
   // Values are unsigned numbers of 64 bits for some tools.

@@ -127,29 +127,6 @@ void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const 
     fed.tick = tick;
     sink.Record(fed);
   };
-  // Counts in a call that is cut stay out of the window, as the time between its samples does not say
-  // when it happened.
-  const auto feed_call = [&](std::size_t call) {
-    const bool begins_before = timeline.enter(call)<window.begin, ends_after = timeline.leave(call)> window.end;
-    const Tick enter = begins_before ? window.begin : timeline.enter(call);
-    const Tick leave = ends_after ? window.end : timeline.leave(call);
-    const auto at_enter = [&](std::uint32_t counter) {
-      return begins_before ? timeline.raw_counter_at_leave(counter, call)
-                           : timeline.raw_counter_at_enter(counter, call);
-    };
-    const auto at_leave = [&](std::uint32_t counter) {
-      return ends_after ? at_enter(counter) : timeline.raw_counter_at_leave(counter, call);
-    };
-    feed_edge(enter, timeline.region(call), false, at_enter);
-    bool completes = false;
-    for (std::size_t record = timeline.first_record(call); record < timeline.first_record(call + 1); ++record) {
-      const OperationPart part = posts.Next(timeline, record);
-      // A blocking send starts at the enter.
-      completes |= timeline.record_kind(record) != RecordKind::kSend && (part.completes || !part.posts);
-      feed_record(record, part, completes ? leave : enter);
-    }
-    feed_edge(leave, timeline.region(call), true, at_leave);
-  };
   const auto feed_outside = [&](std::size_t first, std::size_t end, Tick tick) {
     const auto region = static_cast<std::uint32_t>(std::ranges::find_if(definitions.regions, &Region::is_outside) -
                                                    definitions.regions.begin());
@@ -174,7 +151,27 @@ void FeedTimeline(const Trace& definitions, const RankTimeline& timeline, const 
   std::size_t event = window.begin_event;
   for (std::size_t call = window.begin_call; call < window.end_call; ++call) {
     while (event < window.end_event && timeline.region_event(event).call <= call) feed_event(event++);
-    feed_call(call);
+    // Counts in a call that is cut stay out of the window, as the time between its samples does not say
+    // when it happened.
+    const bool begins_before = window.begin > timeline.enter(call), ends_after = timeline.leave(call) > window.end;
+    const Tick enter = begins_before ? window.begin : timeline.enter(call);
+    const Tick leave = ends_after ? window.end : timeline.leave(call);
+    const auto at_enter = [&](std::uint32_t counter) {
+      return begins_before ? timeline.raw_counter_at_leave(counter, call)
+                           : timeline.raw_counter_at_enter(counter, call);
+    };
+    const auto at_leave = [&](std::uint32_t counter) {
+      return ends_after ? at_enter(counter) : timeline.raw_counter_at_leave(counter, call);
+    };
+    feed_edge(enter, timeline.region(call), false, at_enter);
+    bool completes = false;
+    for (std::size_t record = timeline.first_record(call); record < timeline.first_record(call + 1); ++record) {
+      const OperationPart part = posts.Next(timeline, record);
+      // A blocking send starts at the enter.
+      completes |= timeline.record_kind(record) != RecordKind::kSend && (part.completes || !part.posts);
+      feed_record(record, part, completes ? leave : enter);
+    }
+    feed_edge(leave, timeline.region(call), true, at_leave);
   }
   while (event < window.end_event) feed_event(event++);
   for (const std::uint32_t region : window.left) {
