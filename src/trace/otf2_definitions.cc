@@ -205,22 +205,6 @@ void OnMetrics(DefinitionCallbacks* callbacks) {
      [](Raw& raw, auto self, auto metric_class, auto...) { raw.metric_instances[self] = metric_class; });
 }
 
-Raw ReadAll(OTF2_Reader* reader, const std::string& path) {
-  OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
-  if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, path, "opening the definitions");
-  Raw raw;
-  const std::unique_ptr<DefinitionCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)> callbacks(
-      OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
-  for (const auto add : {OnRegionsAndLocations, OnGroupsAndTopologies, OnMetrics}) add(callbacks.get());
-  OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks.get(), &raw);
-  std::uint64_t count = 0;
-  const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
-  OTF2_Reader_CloseGlobalDefReader(reader, definitions);
-  if (raw.failure) std::rethrow_exception(raw.failure);
-  CheckOtf2(code, path, "reading the definitions");
-  return raw;
-}
-
 // Only OpenMP forks teams. Inside critical and ordered sections there is a region of its own.
 TeamRole RoleInTeam(OTF2_RegionRole role, OTF2_Paradigm paradigm) {
   if (paradigm != OTF2_PARADIGM_OPENMP) return TeamRole::kNone;
@@ -605,7 +589,18 @@ void ReferenceTable::Set(std::uint32_t reference, std::uint32_t index) {
 
 Otf2Definitions ReadOtf2Definitions(OTF2_Reader* reader, const ReadOptions& options, TraceBuilder& builder) {
   const std::string path = builder.definitions().path;
-  const Raw raw = ReadAll(reader, path);
+  OTF2_GlobalDefReader* definitions = OTF2_Reader_GetGlobalDefReader(reader);
+  if (definitions == nullptr) CheckOtf2(OTF2_ERROR_FILE_CAN_NOT_OPEN, path, "opening the definitions");
+  Raw raw;
+  const std::unique_ptr<DefinitionCallbacks, decltype(&OTF2_GlobalDefReaderCallbacks_Delete)> callbacks(
+      OTF2_GlobalDefReaderCallbacks_New(), OTF2_GlobalDefReaderCallbacks_Delete);
+  for (const auto add : {OnRegionsAndLocations, OnGroupsAndTopologies, OnMetrics}) add(callbacks.get());
+  OTF2_Reader_RegisterGlobalDefCallbacks(reader, definitions, callbacks.get(), &raw);
+  std::uint64_t count = 0;
+  const OTF2_ErrorCode code = OTF2_Reader_ReadAllGlobalDefinitions(reader, definitions, &count);
+  OTF2_Reader_CloseGlobalDefReader(reader, definitions);
+  if (raw.failure) std::rethrow_exception(raw.failure);
+  CheckOtf2(code, path, "reading the definitions");
   if (raw.ticks_per_second == 0) Damaged(path, "the clock of the trace is not defined");
   Otf2Definitions result;
   result.origin = raw.origin;
