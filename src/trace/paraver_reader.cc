@@ -82,17 +82,6 @@ void RefuseDamage(const ParaverInput& input, const ParaverRecords& records, cons
   }
 }
 
-// A file cut between two lines, which no line shows: ranks do not end, or nothing reaches the end of the run.
-void RefuseTruncated(const ParaverInput& input, const ParaverRecords& records, const Diagnostics& diagnostics) {
-  const double missing = ShareMissing(input, records);
-  if (diagnostics.Accepts(anomaly::kTraceEndsEarly)) return;
-  if (diagnostics.count(anomaly::kTraceEndsEarly) == 0 || missing <= kMostMissing) return;
-  throw Error(ErrorKind::kInput, input.path,
-              fmt::format("the trace ends with its line {}, {}: {:.0f} % of the run are missing", records.last_line,
-                          LastTime(input, records), 100 * missing),
-              AdviceToAccept("copy the trace again", anomaly::kTraceEndsEarly));
-}
-
 // The .row file names every thread that the header lists. Tools that cut traces may copy it as it is.
 void CompareWithRow(const ParaverInput& input, Diagnostics& diagnostics) {
   std::uint64_t threads = 0;
@@ -359,7 +348,15 @@ Trace ReadParaver(const std::string& path, const ReadOptions& options) {
   BuildRanks(records.tasks, facts, trace);
   if (facts.knows_threads) AddParaverThreads(records, facts, builder);
   CheckDevices(trace);
-  RefuseTruncated(input, records, trace.diagnostics);
+  // A file cut between two lines, which no line shows: ranks do not end, or nothing reaches the end of the run.
+  const double missing = ShareMissing(input, records);
+  if (missing > kMostMissing && trace.diagnostics.count(anomaly::kTraceEndsEarly) > 0 &&
+      !trace.diagnostics.Accepts(anomaly::kTraceEndsEarly)) {
+    throw Error(ErrorKind::kInput, path,
+                fmt::format("the trace ends with its line {}, {}: {:.0f} % of the run are missing", records.last_line,
+                            LastTime(input, records), 100 * missing),
+                AdviceToAccept("copy the trace again", anomaly::kTraceEndsEarly));
+  }
   // Without events the cause of waiting that the states show cannot be found.
   const auto has_calls = [](const RankTimeline& timeline) { return timeline.calls() > 0; };
   if (records.has_mpi_states && std::ranges::none_of(trace.timelines, has_calls)) {
