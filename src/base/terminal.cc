@@ -102,7 +102,7 @@ std::size_t TerminalColumns(int file) {
 }
 
 std::string Paint(const std::string& text, Tone tone) {
-  constexpr const char* kCodes[] = {nullptr, "32", "33", "31", "1", "2"};  // by tone
+  constexpr const char* kCodes[] = {nullptr, "32", "33", "31", "1", "2"};  // indexed by tone
   const char* code = kCodes[static_cast<std::size_t>(tone)];
   return code == nullptr || text.empty() ? text : "\033[" + std::string(code) + "m" + text + "\033[0m";
 }

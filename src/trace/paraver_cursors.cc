@@ -109,7 +109,7 @@ void EventCursor::ChooseNext(std::size_t first) {
 // Returns true if the leave of the outermost call is missing in front of it.
 bool EventCursor::Enter(std::uint32_t type, Tick tick) {
   bool misses_leave = !open_.empty() && !has_running_;
-  const ParaverState* state = nullptr;  // does the task begin to run in between?
+  const ParaverState* state = nullptr;  // the task may begin to run in between
   for (; !open_.empty() && !misses_leave && (state = states_.Peek()) != nullptr && state->begin < tick;
        states_.Drop()) {
     misses_leave = state->state == kParaverRunning && state->begin > open_.front().second && state->end > state->begin;

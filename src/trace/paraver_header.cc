@@ -260,7 +260,7 @@ ParaverInput ReadParaverHeader(const std::string& path, ParaverText& text) {
   for (std::size_t i = 0; i < header.applications.size(); ++i) {
     const ParaverApplication& application = header.applications[i];
     const std::size_t defined = application.communicators.size();
-    const std::uint64_t announced = application.announced_communicators;  // by some tools without intercommunicators
+    const std::uint64_t announced = application.announced_communicators;  // some tools leave out intercommunicators
     if (announced == defined || announced + application.intercommunicators == defined) continue;
     if (announced == 0) continue;  // some tools do not say
     header.contradictions.push_back(

@@ -437,7 +437,7 @@ class BlockReader {
   std::unordered_map<std::uint32_t, std::uint32_t> type_numbers_;
   std::uint32_t last_type_ = 0;
   std::array<std::uint32_t, 256> symbol_cache_{};
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> symbol_numbers_;  // by hash
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> symbol_numbers_;  // keys: hashes
   ParaverBlock block_;
   ParaverThreads::value_type* thread_ = nullptr;     // that of the last record that is kept
   std::optional<std::uint64_t> known_communicator_;  // the last one that was named

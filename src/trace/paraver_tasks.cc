@@ -59,9 +59,9 @@ Tick RunUntil(const RunningTimes& stretches, Tick tick) {
   return before + std::min(tick, last.end) - last.begin;
 }
 
-using ThreadSamples = std::vector<std::pair<Tick, double>>;  // of a counter: running time and total
+using ThreadSamples = std::vector<std::pair<Tick, double>>;  // running time and total of a counter
 
-// What was counted up to a running time.
+// The count up to a running time; it grows evenly between two samples.
 std::int64_t CountAt(const ThreadSamples& samples, Tick running) {
   const auto next =
       std::ranges::upper_bound(samples.begin() + 1, samples.end(), running, {}, &ThreadSamples::value_type::first);
@@ -297,7 +297,7 @@ void AddParaverThreads(ParaverRecords& records, const ParaverTraceFacts& facts, 
 
 void AddParaverDevices(const ParaverInput& input, ParaverThreads& threads, TraceBuilder& builder) {
   constexpr std::uint32_t kMemoryTransfer = 17;  // state of streams that copy; those that run kernels are running
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> device_names;  // by task and thread
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> device_names;  // keys: task and thread
   std::size_t next = 0;
   for (const ParaverApplication& application : input.applications) {
     for (std::uint32_t task = 0; task < application.tasks.size(); ++task) {
