@@ -63,7 +63,7 @@ void RequireLocationFiles(const std::string& anchor_path, const std::vector<Otf2
 // The open archive, closed whatever happens. Safe for several threads.
 class Otf2Archive {
  public:
-  Otf2Archive(const std::string& anchor, const Otf2Layout& layout) : anchor_(anchor), layout_(layout) {
+  explicit Otf2Archive(const std::string& anchor) : anchor_(anchor) {
     CaptureOtf2Errors();
     reader_.reset(OTF2_Reader_Open(anchor.c_str()));
     if (reader_ == nullptr) CheckOtf2(OTF2_ERROR_INVALID, anchor, "opening the OTF2 archive");
@@ -78,7 +78,6 @@ class Otf2Archive {
   Otf2Archive& operator=(const Otf2Archive&) = delete;
 
   OTF2_Reader* reader() { return reader_.get(); }
-  const Otf2Layout& layout() const { return layout_; }
 
   // Opens those of every `step`-th location from `first` on.
   void OpenFiles(const std::vector<Otf2Location>& locations, std::size_t first, std::size_t step) {
@@ -120,7 +119,6 @@ class Otf2Archive {
 
  private:
   std::string anchor_;
-  Otf2Layout layout_;
   std::unique_ptr<OTF2_Reader, decltype(&OTF2_Reader_Close)> reader_{nullptr, OTF2_Reader_Close};
   bool has_definitions_ = false, has_events_ = false;
 };
@@ -148,12 +146,12 @@ std::uint64_t CallsByProperty(OTF2_Reader* reader, const char* property) {
   return is_count ? static_cast<std::uint64_t>(calls) : 0;
 }
 
-Otf2LocationEvents ReadLocation(Otf2Archive& archive, const Trace& trace, const Otf2Definitions& definitions,
-                                const Otf2Location& location, const OTF2_EvtReaderCallbacks* callbacks) {
+Otf2LocationEvents ReadLocation(Otf2Archive& archive, const Otf2Layout& layout, const Trace& trace,
+                                const Otf2Definitions& definitions, const Otf2Location& location,
+                                const OTF2_EvtReaderCallbacks* callbacks) {
   Otf2LocationReader reader(trace, definitions, location);
   Otf2LocationEvents& events = reader.events;
   const std::string where = reader.Where();
-  const Otf2Layout& layout = archive.layout();
   bool needs_definitions = true;  // they may change the events
   if (layout.is_plain) {
     const auto file = [&](const char* extension) {
@@ -216,7 +214,8 @@ void CheckTimes(const std::vector<Otf2LocationEvents>& results, const Otf2Defini
   trace.diagnostics.AddPopulation(anomaly::kTimeOutsideRun, events);
 }
 
-std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Archive>>& archives, const Trace& trace,
+std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Archive>>& archives,
+                                              const Otf2Layout& layout, const Trace& trace,
                                               const Otf2Definitions& definitions, bool keep_threads) {
   const Otf2EventCallbacks of_main = MainThreadCallbacks(keep_threads), of_worker = WorkerCallbacks(keep_threads),
                            of_stream = StreamCallbacks();
@@ -224,9 +223,8 @@ std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Ar
   // The library searches all locations of a reader for every one it opens, one thread at a time. So locations are dealt
   // out to several readers of the same archive, neighbours to different ones.
   constexpr std::size_t kLocationsOfOne = 128;  // chosen: opening a reader takes as long as searching so many times
-  const Otf2Layout layout = archives.front()->layout();
   const std::size_t count = layout.is_plain ? (locations.size() + kLocationsOfOne - 1) / kLocationsOfOne : 1;
-  while (archives.size() < count) archives.push_back(std::make_unique<Otf2Archive>(trace.path, layout));
+  while (archives.size() < count) archives.push_back(std::make_unique<Otf2Archive>(trace.path));
   for (std::size_t i = 0; i < archives.size(); ++i) archives[i]->OpenFiles(locations, i, archives.size());
   std::vector<std::uint64_t> events;
   for (const Otf2Location& location : locations) events.push_back(location.events);
@@ -236,7 +234,8 @@ std::vector<Otf2LocationEvents> ReadLocations(std::vector<std::unique_ptr<Otf2Ar
     const std::size_t index = order[i];
     const Otf2Location& location = locations[index];
     const Otf2EventCallbacks& callbacks = location.IsStream() ? of_stream : location.is_main ? of_main : of_worker;
-    results[index] = ReadLocation(*archives[index % archives.size()], trace, definitions, location, callbacks.get());
+    results[index] =
+        ReadLocation(*archives[index % archives.size()], layout, trace, definitions, location, callbacks.get());
   });
   archives.resize(1);  // the others are done
   return results;
@@ -296,7 +295,7 @@ Trace ReadOtf2(const std::string& anchor, const ReadOptions& options) {
   }
   const Otf2Layout layout = RequireSoundAnchor(anchor, bytes);
   if (layout.is_plain) RequireEndOfFile(definitions_file, false, layout.definition_chunk, anchor);
-  archives.push_back(std::make_unique<Otf2Archive>(anchor, layout));
+  archives.push_back(std::make_unique<Otf2Archive>(anchor));
   OTF2_Reader* const reader = archives.front()->reader();
   TraceBuilder builder;
   Trace& trace = builder.trace();
@@ -308,7 +307,7 @@ Trace ReadOtf2(const std::string& anchor, const ReadOptions& options) {
   if (OTF2_Reader_GetCreator(reader, &creator) == OTF2_SUCCESS) trace.creator = TakeText(creator);
   const Otf2Definitions definitions = ReadOtf2Definitions(reader, options, builder);
   if (layout.is_plain) RequireLocationFiles(anchor, definitions.locations);
-  KeepLocations(ReadLocations(archives, trace, definitions, keep_threads), definitions, keep_threads, trace);
+  KeepLocations(ReadLocations(archives, layout, trace, definitions, keep_threads), definitions, keep_threads, trace);
   // MPI calls that were not recorded, since other threads made them. In a part of a run they are those of the whole, so
   // that their share is, too.
   const std::uint64_t unrecorded = CallsByProperty(reader, kPropertyOfOtherThreads);
