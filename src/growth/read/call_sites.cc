@@ -60,27 +60,15 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
 
 namespace {
 
-// True if partners lie in the same dimensions.
-bool HaveSameDirections(const SiteKey& a, const SiteKey& b) {
-  return std::ranges::equal(a.steps, b.steps, [](std::int32_t x, std::int32_t y) { return (x != 0) == (y != 0); });
-}
-
 // Degrees to which two call sites may be alike, from the most to the least.
 constexpr bool (*kAlike[])(const SiteKey&, const SiteKey&) = {
     [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps && a.tag == b.tag; },
     [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps; },
-    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && HaveSameDirections(a, b); },
+    [](const SiteKey& a, const SiteKey& b) {  // partners in the same dimensions
+      const auto is_alike = [](std::int32_t x, std::int32_t y) { return (x != 0) == (y != 0); };
+      return a.n == b.n && std::ranges::equal(a.steps, b.steps, is_alike);
+    },
 };
-
-// Few runs have the last stages, so that their laws are those of all stages.
-const SizeLaws* FindOwn(const SiteLaws& laws, SiteKey key) {
-  const auto found = laws.sizes.find(key);
-  const SizeLaws* own = found != laws.sizes.end() ? &found->second : nullptr;
-  if (key.stage < 0) return own;
-  key.stage = 0;
-  const auto all = laws.of_all_stages.find(key);
-  return all == laws.of_all_stages.end() || (own != nullptr && own->runs == all->second.runs) ? own : &all->second;
-}
 
 }  // namespace
 
@@ -94,7 +82,14 @@ std::pair<std::uint64_t, std::uint64_t> CopiedBytes(const CallSizes& sizes, cons
 }
 
 const SizeLaws* SiteLaws::Find(const SiteKey& key) const {
-  const SizeLaws* own = FindOwn(*this, key);
+  const auto found = sizes.find(key);
+  const SizeLaws* own = found != sizes.end() ? &found->second : nullptr;
+  if (key.stage >= 0) {  // few runs have the last stages, so that their laws are those of all stages
+    SiteKey first = key;
+    first.stage = 0;
+    const auto all = of_all_stages.find(first);
+    if (all != of_all_stages.end() && (own == nullptr || own->runs != all->second.runs)) own = &all->second;
+  }
   if (own != nullptr && own->runs > 1) return own;
   for (const auto& are_alike : kAlike) {
     const SizeLaws* laws = nullptr;
@@ -181,10 +176,12 @@ SizeLaws FitLaws(const SiteSums& sums, const CallRules& rules, std::size_t progr
           runs.size()};
 }
 
+// Means of the stages of a call, by run and class of ranks.
+using MeansOfStages = std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>;
+
 // The one ratio of every two stages that follow each other, in all runs and classes; chosen: sizes of stages that
 // differ by less than a twentieth are those of parts that do not divide evenly.
-std::optional<double> FitStep(
-    const std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>& stages) {
+std::optional<double> FitStep(const MeansOfStages& stages) {
   constexpr double kEven = 0.05;
   double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
   bool is_even = true;
@@ -205,17 +202,6 @@ std::optional<double> FitStep(
   }
   if (is_even || count == 0) return 1;
   return highest - lowest <= kEven ? std::optional(std::exp(sum / count)) : std::nullopt;
-}
-
-StageSteps FitSteps(const std::map<std::int32_t, const SiteSums*>& of_stages) {
-  std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>> bytes, received;  // per run and class
-  for (const auto& [stage, sums] : of_stages) {
-    for (const auto& [where, sum] : *sums) {
-      bytes[where][stage] = sum.bytes / sum.count;
-      received[where][stage] = sum.received / sum.count;
-    }
-  }
-  return {FitStep(bytes), FitStep(received)};
 }
 
 }  // namespace
@@ -247,19 +233,22 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
   }
   SiteLaws laws;
   std::map<SiteKey, SiteSums> of_all_stages;
-  std::map<SiteKey, std::map<std::int32_t, const SiteSums*>> by_stage;
+  std::map<SiteKey, std::array<MeansOfStages, 2>> means;  // of bytes, and of those received
   for (const auto& [key, of] : sums) {
     laws.sizes[key] = FitLaws(of, rules, key.program);
     if (key.stage < 0) continue;
     SiteKey first = key;
     first.stage = 0;
-    by_stage[first][key.stage] = &of;
     // Every stage is compared with itself alone.
     const std::size_t stage = static_cast<std::size_t>(key.stage) * rules.classes.size();
-    for (const auto& [where, sum] : of) of_all_stages[first][{where.first, where.second + stage}] = sum;
+    for (const auto& [where, sum] : of) {
+      of_all_stages[first][{where.first, where.second + stage}] = sum;
+      means[first][0][where][key.stage] = sum.bytes / sum.count;
+      means[first][1][where][key.stage] = sum.received / sum.count;
+    }
   }
   for (const auto& [key, of] : of_all_stages) laws.of_all_stages[key] = FitLaws(of, rules, key.program);
-  for (const auto& [key, of] : by_stage) laws.steps[key] = FitSteps(of);
+  for (const auto& [key, of] : means) laws.steps[key] = {FitStep(of[0]), FitStep(of[1])};
   return laws;
 }
 
@@ -288,28 +277,7 @@ std::optional<PeerRule> WayBack(PeerRule rule) {
   }
 }
 
-// Calls visit(rank, seen, rule) for the posts of all messages of an iteration of a kind whose partners are known.
-template <typename Visit>
-void ForEachMessage(const RunCalls& run, std::size_t index, std::size_t kind, const CallRules& rules,
-                    const Visit& visit) {
-  const std::size_t iteration = run.FirstOfKind(kind);
-  const RankGrid& grid = rules.grids[index];
-  for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
-    const ClassRules& of_class = rules.classes.at(ClassOf(rules.scheme, grid, rank));
-    if (std::ranges::find(of_class.donors, std::pair(index, rank)) == of_class.donors.end()) continue;
-    const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
-    const RankGrid seen = grid.SeenBy(grid.ProgramOf(rank));
-    for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, seen, seen)) {
-      if (call.rule->completes_all) continue;
-      const auto parts = calls.Parts(calls.FirstCall(iteration) + call.model);
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (IsMessage(parts[i].kind) && parts[i].peer >= 0) visit(rank, parts[i], call.rule->parts[i]);
-      }
-    }
-  }
-}
-
-// Parts of rules that belong to the same messages, in the order in which they come.
+// Parts of rules that belong to the same messages, in the order in which they come in an iteration of a kind.
 std::vector<std::vector<const PartRule*>> GroupByMessage(const RunCalls& run, std::size_t index, std::size_t kind,
                                                          const CallRules& rules) {
   std::vector<const PartRule*> parts;
@@ -323,7 +291,7 @@ std::vector<std::vector<const PartRule*>> GroupByMessage(const RunCalls& run, st
   std::map<std::tuple<std::int64_t, std::int64_t, std::uint32_t, std::uint32_t>,
            std::array<std::vector<std::size_t>, 2>>
       channels;
-  ForEachMessage(run, index, kind, rules, [&](std::int64_t rank, const CallPart& seen, const PartRule& rule) {
+  const auto add = [&](std::int64_t rank, const CallPart& seen, const PartRule& rule) {
     const auto [number, is_new] = numbers.try_emplace(&rule, parts.size());
     if (is_new) {
       parts.push_back(&rule);
@@ -332,7 +300,22 @@ std::vector<std::vector<const PartRule*>> GroupByMessage(const RunCalls& run, st
     const bool sends = IsSend(rule.kind);
     const std::int64_t from = sends ? rank : seen.peer, to = sends ? seen.peer : rank;
     channels[{from, to, seen.tag, seen.communicator}][sends ? 0 : 1].push_back(number->second);
-  });
+  };
+  const std::size_t iteration = run.FirstOfKind(kind);
+  const RankGrid& grid = rules.grids[index];
+  for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
+    const ClassRules& of_class = rules.classes.at(ClassOf(rules.scheme, grid, rank));
+    if (std::ranges::find(of_class.donors, std::pair(index, rank)) == of_class.donors.end()) continue;
+    const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+    const RankGrid seen = grid.SeenBy(grid.ProgramOf(rank));
+    for (const PlannedCall& call : PlanCalls(of_class.kinds[kind], kind, seen, seen)) {
+      if (call.rule->completes_all) continue;
+      const auto posts = calls.Parts(calls.FirstCall(iteration) + call.model);
+      for (std::size_t i = 0; i < posts.size(); ++i) {
+        if (IsMessage(posts[i].kind) && posts[i].peer >= 0) add(rank, posts[i], call.rule->parts[i]);
+      }
+    }
+  }
   for (const auto& [channel, posts] : channels) {
     for (std::size_t i = 0; i < std::min(posts[0].size(), posts[1].size()); ++i) {
       const std::size_t a = root(posts[0][i]), b = root(posts[1][i]);
@@ -344,19 +327,6 @@ std::vector<std::vector<const PartRule*>> GroupByMessage(const RunCalls& run, st
   return groups;
 }
 
-// Rules by which a send may go and its receives come by the way back.
-std::vector<PeerRule> CommonRules(const PartRule& send, const std::vector<const PartRule*>& parts) {
-  std::vector<PeerRule> fitting;
-  for (const PeerRule& rule : send.peers) {
-    const std::optional<PeerRule> back = WayBack(rule);
-    const bool fits = back && std::ranges::all_of(parts, [&](const PartRule* part) {
-                        return std::ranges::find(part->peers, IsSend(part->kind) ? rule : *back) != part->peers.end();
-                      });
-    if (fits) fitting.push_back(rule);
-  }
-  return fitting;
-}
-
 // Adds the rules by which the parts of a group lead to each other, if any. `turns`: uses of opposite steps so far.
 void JoinGroup(const std::vector<const PartRule*>& parts, std::map<GridVector, int>& turns,
                std::map<const PartRule*, PeerRule>& joined) {
@@ -364,7 +334,14 @@ void JoinGroup(const std::vector<const PartRule*>& parts, std::map<GridVector, i
   if (send == parts.end()) return;
   // Rules without a way back stand first only where other classes confirm them.
   if (std::ranges::any_of(parts, [](const PartRule* part) { return !WayBack(part->peers.front()); })) return;
-  const std::vector<PeerRule> fitting = CommonRules(**send, parts);
+  std::vector<PeerRule> fitting;  // rules by which a send may go and its receives come by the way back
+  for (const PeerRule& rule : (*send)->peers) {
+    const std::optional<PeerRule> back = WayBack(rule);
+    const bool fits = back && std::ranges::all_of(parts, [&](const PartRule* part) {
+                        return std::ranges::find(part->peers, IsSend(part->kind) ? rule : *back) != part->peers.end();
+                      });
+    if (fits) fitting.push_back(rule);
+  }
   if (fitting.empty()) return;
   PeerRule chosen = fitting.front();
   const PeerRule back = *WayBack(chosen);
@@ -414,29 +391,6 @@ PeerRule Straightened(PeerRule rule, const RankClass& key, const ClassRules& rul
   return rule;
 }
 
-// Posts of a rank by class of operations.
-using OpenParts = std::array<std::vector<PartRule>, 3>;
-
-std::optional<PartRule> ReadSignature(const PartRule& part, const RankClass& key, const ClassRules& rules,
-                                      const CallRules& all, OpenParts& open) {
-  const OperationPart is = PartOf(part.kind);
-  auto& posts = open[static_cast<std::size_t>(is.type)];
-  PartRule signature{part.kind, part.collective};
-  if (!is.posts) {
-    const auto back = static_cast<std::size_t>(part.backs.front().plus);
-    if (back >= posts.size()) return std::nullopt;
-    signature.peers = posts[posts.size() - 1 - back].peers;
-    return signature;
-  }
-  if (part.peers.empty()) return std::nullopt;
-  if (!is.IsCollective()) {
-    signature.peers = {Straightened(part.peers.front(), key, rules, all)};
-    signature.peers.front().within = {};
-  }
-  posts.push_back(signature);
-  return signature;
-}
-
 // The one dimension that all partners of a call lie in.
 std::optional<std::size_t> Dimension(const CallSite& site) {
   std::optional<std::size_t> of_site;
@@ -451,6 +405,27 @@ std::optional<std::size_t> Dimension(const CallSite& site) {
   return of_site;
 }
 
+// The order of two calls along one dimension by that of those along others. -1: a is first; 1: b is; 0: none follows.
+int OrderByAnalogy(const SiteOrder& order, std::size_t a, std::size_t b) {
+  const std::optional<std::size_t> d = Dimension(order.sites[a]);
+  if (!d || Dimension(order.sites[b]) != d) return 0;
+  const auto turned = [&](CallSite site, std::size_t to) {
+    for (PartRule& part : site.parts) std::swap(part.peers.front().steps[*d], part.peers.front().steps[to]);
+    return order.numbers.find(site);
+  };
+  int first = 0;
+  for (std::size_t other = 0; other < kMostDimensions; ++other) {
+    if (other == *d) continue;
+    const auto x = turned(order.sites[a], other), y = turned(order.sites[b], other);
+    if (x == order.numbers.end() || y == order.numbers.end()) continue;
+    const int here = order.IsBefore(x->second, y->second) ? -1 : order.IsBefore(y->second, x->second) ? 1 : 0;
+    if (here == 0) continue;
+    if (first != 0 && here != first) return 0;
+    first = here;
+  }
+  return first;
+}
+
 }  // namespace
 
 bool IsOffset(const PartRule& part) {
@@ -463,7 +438,7 @@ std::optional<SiteSequence> ReadSites(const RankClass& key, const ClassRules& ru
   if (rules.donors.empty() || kind >= rules.kinds.size()) return std::nullopt;
   SiteSequence sequence;
   std::map<CallSite, std::int32_t> counts;
-  OpenParts open;
+  std::array<std::vector<PartRule>, 3> open;  // posts by class of operations
   for (const CallBlock& block : rules.kinds[kind]) {
     if (!block.counts.empty()) return std::nullopt;
     for (const CallRule& call : block.calls) {
@@ -472,9 +447,22 @@ std::optional<SiteSequence> ReadSites(const RankClass& key, const ClassRules& ru
       site.completes_all = call.completes_all && (call.parts.size() != 1 || functions[call.function] != "MPI_Wait");
       if (site.completes_all) open = {};
       for (std::size_t i = 0; i < call.parts.size() && !site.completes_all; ++i) {
-        const std::optional<PartRule> part = ReadSignature(call.parts[i], key, rules, all, open);
-        if (!part) return std::nullopt;
-        site.parts.push_back(*part);
+        const PartRule& part = call.parts[i];
+        const OperationPart is = PartOf(part.kind);
+        auto& posts = open[static_cast<std::size_t>(is.type)];
+        PartRule& signature = site.parts.emplace_back(PartRule{part.kind, part.collective});
+        if (!is.posts) {
+          const auto back = static_cast<std::size_t>(part.backs.front().plus);
+          if (back >= posts.size()) return std::nullopt;
+          signature.peers = posts[posts.size() - 1 - back].peers;
+          continue;
+        }
+        if (part.peers.empty()) return std::nullopt;
+        if (!is.IsCollective()) {
+          signature.peers = {Straightened(part.peers.front(), key, rules, all)};
+          signature.peers.front().within = {};
+        }
+        posts.push_back(signature);
       }
       site.occurrence = counts[site]++;
       sequence.push_back(std::move(site));
@@ -552,31 +540,6 @@ std::optional<SiteOrder> FindOrder(const std::vector<const SiteSequence*>& seque
   }
   return order;
 }
-
-namespace {
-
-// The order of two calls along one dimension by that of those along others. -1: a is first; 1: b is; 0: none follows.
-int OrderByAnalogy(const SiteOrder& order, std::size_t a, std::size_t b) {
-  const std::optional<std::size_t> d = Dimension(order.sites[a]);
-  if (!d || Dimension(order.sites[b]) != d) return 0;
-  const auto turned = [&](CallSite site, std::size_t to) {
-    for (PartRule& part : site.parts) std::swap(part.peers.front().steps[*d], part.peers.front().steps[to]);
-    return order.numbers.find(site);
-  };
-  int first = 0;
-  for (std::size_t other = 0; other < kMostDimensions; ++other) {
-    if (other == *d) continue;
-    const auto x = turned(order.sites[a], other), y = turned(order.sites[b], other);
-    if (x == order.numbers.end() || y == order.numbers.end()) continue;
-    const int here = order.IsBefore(x->second, y->second) ? -1 : order.IsBefore(y->second, x->second) ? 1 : 0;
-    if (here == 0) continue;
-    if (first != 0 && here != first) return 0;
-    first = here;
-  }
-  return first;
-}
-
-}  // namespace
 
 std::optional<std::vector<std::size_t>> SortSites(const SiteOrder& order, const std::vector<std::size_t>& some) {
   std::vector<std::size_t> left = some, sorted;

@@ -122,22 +122,6 @@ RankCalls ReadRank(const Trace& trace, std::size_t rank, const RankCut& cut, con
   return result;
 }
 
-// Topologies in which ranks stand in rising order, as MPI_Cart_create puts them unless it may reorder: as layouts, the
-// first dimension of which changes fastest, and so the other way around.
-std::vector<RankGrid> RecordedGrids(const Trace& trace) {
-  std::vector<RankGrid> grids;
-  for (const CartesianTopology& topology : trace.topologies) {
-    const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
-    bool is_rising = members.size() == trace.size() && topology.places.size() == trace.size();
-    for (std::size_t i = 0; is_rising && i < trace.size(); ++i)
-      is_rising = members[i] == static_cast<std::int32_t>(i) && topology.places[i] == i;
-    std::vector<std::int64_t> extents(topology.extents.rbegin(), topology.extents.rend());
-    const std::optional<RankGrid> grid = is_rising ? GridWith(extents) : std::nullopt;
-    if (grid && grid->size() == static_cast<std::int64_t>(trace.size())) grids.push_back(*grid);
-  }
-  return grids;
-}
-
 }  // namespace
 
 RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, std::vector<std::string>& functions) {
@@ -154,7 +138,17 @@ RunCalls ReadRunCalls(const Trace& trace, const PhaseCut& cut, std::vector<std::
     run.regions.push_back(region.name);
   }
   for (const Rank& rank : trace.ranks) run.nodes.push_back(rank.node);
-  run.recorded = RecordedGrids(trace);
+  // Topologies in which ranks stand in rising order, as MPI_Cart_create puts them unless it may reorder: as layouts,
+  // the first dimension of which changes fastest, and so the other way around.
+  for (const CartesianTopology& topology : trace.topologies) {
+    const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
+    bool is_rising = members.size() == trace.size() && topology.places.size() == trace.size();
+    for (std::size_t i = 0; is_rising && i < trace.size(); ++i)
+      is_rising = members[i] == static_cast<std::int32_t>(i) && topology.places[i] == i;
+    const std::vector<std::int64_t> extents(topology.extents.rbegin(), topology.extents.rend());
+    const std::optional<RankGrid> grid = is_rising ? GridWith(extents) : std::nullopt;
+    if (grid && grid->size() == run.ranks) run.recorded.push_back(*grid);
+  }
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     const RankCut& of = cut.ranks[rank];
     if (!of.present || of.iterations.size() != cut.ranks.front().iterations.size()) {
@@ -195,20 +189,19 @@ double Distance(std::vector<double> a, std::vector<double> b) {
   return distance;
 }
 
-bool AreSameParts(const CallPart& a, const CallPart& b) {
-  return a.kind == b.kind && a.collective == b.collective && a.peer == b.peer && a.communicator == b.communicator &&
-         a.tag == b.tag && a.back == b.back;
-}
-
 bool MakesSameCalls(const RankCalls& calls, std::size_t a, std::size_t b, bool exactly) {
   const std::uint32_t first_a = calls.FirstCall(a), first_b = calls.FirstCall(b);
   const std::uint32_t count = calls.iteration_end[a] - first_a;
   if (calls.iteration_end[b] - first_b != count) return false;
+  const auto is_same = [](const CallPart& x, const CallPart& y) {
+    return x.kind == y.kind && x.collective == y.collective && x.peer == y.peer && x.communicator == y.communicator &&
+           x.tag == y.tag && x.back == y.back;
+  };
   for (std::uint32_t i = 0; i < count; ++i) {
     const PhaseCall &call_a = calls.calls[first_a + i], &call_b = calls.calls[first_b + i];
     if (call_a.function != call_b.function) return false;
     if (exactly && (call_a.completes_all != call_b.completes_all ||
-                    !std::ranges::equal(calls.Parts(first_a + i), calls.Parts(first_b + i), AreSameParts)))
+                    !std::ranges::equal(calls.Parts(first_a + i), calls.Parts(first_b + i), is_same)))
       return false;
   }
   return true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
 
 #include "base/text.h"
@@ -131,28 +132,23 @@ void AddWithin(const RankGrid& grid, const RankDivision& groups, std::int64_t ra
   add(PeerKind::kFromLast, size - 1 - to);
 }
 
-// Partners in the other program.
-void AddInOther(const RankGrid& grid, std::int64_t rank, std::int64_t peer, std::vector<PeerRule>& rules) {
-  const RankDivision other = RankDivision::Other();
-  const std::int64_t size = SizeOfGroup(grid, other, rank), to = PlaceInGroup(grid, other, peer);
-  const auto add = [&](PeerKind kind, std::int64_t n) {
-    const PeerRule rule{kind, static_cast<std::int32_t>(n), {}, other};
-    if (PeerBy(rule, grid, rank) == peer) rules.push_back(rule);
-  };
-  add(PeerKind::kShare,
-      to - (PeerBy({PeerKind::kShare, 0, {}, other}, grid, rank) - grid.FirstOf(grid.ProgramOf(peer))));
-  add(PeerKind::kModulo, 0);
-  add(PeerKind::kAbsolute, to);
-  add(PeerKind::kFromLast, size - 1 - to);
-}
-
 std::vector<PeerRule> RulesForOne(const RankGrid& grid, std::int64_t rank, std::int64_t peer,
                                   const std::vector<RankDivision>& groups) {
   if (peer < 0) return {PeerRule{}};
   std::vector<PeerRule> rules;
   const std::size_t program = grid.ProgramOf(rank);
   if (program != grid.ProgramOf(peer)) {
-    AddInOther(grid, rank, peer, rules);
+    const RankDivision other = RankDivision::Other();
+    const std::int64_t size = SizeOfGroup(grid, other, rank), to = PlaceInGroup(grid, other, peer);
+    const auto add = [&](PeerKind kind, std::int64_t n) {
+      const PeerRule rule{kind, static_cast<std::int32_t>(n), {}, other};
+      if (PeerBy(rule, grid, rank) == peer) rules.push_back(rule);
+    };
+    const std::int64_t share = PeerBy({PeerKind::kShare, 0, {}, other}, grid, rank);
+    add(PeerKind::kShare, to - (share - grid.FirstOf(grid.ProgramOf(peer))));
+    add(PeerKind::kModulo, 0);
+    add(PeerKind::kAbsolute, to);
+    add(PeerKind::kFromLast, size - 1 - to);
     AddWithin(grid, {}, rank, peer, rules);
     return rules;
   }
@@ -181,51 +177,39 @@ bool Gives(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const 
   return true;
 }
 
-// All ranks, those of the program, the lines of its grid, and other groups.
-std::vector<RankDivision> DivisionsOfStages(const RankGrid& grid, std::int64_t rank,
-                                            const std::vector<RankDivision>& groups) {
-  std::vector<RankDivision> all = {{}};
-  if (grid.HasTwo()) all.insert(all.begin(), RankDivision::Program());
-  const GridVector& extents = grid.ExtentsOf(grid.ProgramOf(rank));
-  for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (extents[d] > 1) all.push_back(RankDivision::Grid(static_cast<std::uint8_t>(1u << d)));
-  }
-  for (const RankDivision& one : groups) {
-    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
-  }
-  return all;
-}
-
-template <typename Add>
-void AddOfStages(const RankDivision& groups, const Add& add) {
-  const auto rule = [&](PeerKind kind, std::int32_t n) { add(PeerRule{kind, n, {}, groups}); };
-  for (const PeerKind kind : {PeerKind::kXorUp, PeerKind::kXorDown}) rule(kind, 0);
-  for (const PeerKind kind : {PeerKind::kRingUp, PeerKind::kPowerUp, PeerKind::kPowerDown}) {
-    for (const std::int32_t n : {1, -1}) rule(kind, n);
-  }
-  for (const std::int32_t n : {0, 1}) rule(PeerKind::kEach, n);
-  rule(PeerKind::kEachOther, 0);
-}
-
-template <typename Add>
-void AddStagesInOther(const Add& add) {
-  for (const PeerKind kind : {PeerKind::kShareUp, PeerKind::kModuloUp, PeerKind::kEach})
-    add(PeerRule{kind, 0, {}, RankDivision::Other()});
-}
-
 }  // namespace
 
 std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers,
                                const std::vector<RankDivision>& groups) {
   std::vector<PeerRule> rules;
-  const auto add = [&](const PeerRule& rule) {
-    if (Gives(rule, grid, rank, peers)) rules.push_back(rule);
-  };
+  std::vector<RankDivision> of_stages;  // all ranks, those of the program, the lines of its grid, and other groups
   if (peers.size() > 1) {
-    if (grid.HasTwo()) AddStagesInOther(add);
-    for (const RankDivision& one : DivisionsOfStages(grid, rank, groups)) AddOfStages(one, add);
+    if (grid.HasTwo()) of_stages.push_back(RankDivision::Program());
+    of_stages.emplace_back();
+    const GridVector& extents = grid.ExtentsOf(grid.ProgramOf(rank));
+    for (std::size_t d = 0; d < kMostDimensions; ++d) {
+      if (extents[d] > 1) of_stages.push_back(RankDivision::Grid(static_cast<std::uint8_t>(1u << d)));
+    }
+    for (const RankDivision& one : groups) {
+      if (std::ranges::find(of_stages, one) == of_stages.end()) of_stages.push_back(one);
+    }
   }
-  for (const PeerRule& rule : RulesForOne(grid, rank, peers.front(), groups)) add(rule);
+  const auto add = [&](PeerKind kind, std::int32_t n, const RankDivision& within) {
+    rules.push_back({kind, n, {}, within});
+  };
+  for (const PeerKind kind : {PeerKind::kShareUp, PeerKind::kModuloUp, PeerKind::kEach}) {
+    if (peers.size() > 1 && grid.HasTwo()) add(kind, 0, RankDivision::Other());
+  }
+  for (const RankDivision& one : of_stages) {
+    for (const PeerKind kind : {PeerKind::kXorUp, PeerKind::kXorDown}) add(kind, 0, one);
+    for (const PeerKind kind : {PeerKind::kRingUp, PeerKind::kPowerUp, PeerKind::kPowerDown}) {
+      for (const std::int32_t n : {1, -1}) add(kind, n, one);
+    }
+    for (const std::int32_t n : {0, 1}) add(PeerKind::kEach, n, one);
+    add(PeerKind::kEachOther, 0, one);
+  }
+  std::ranges::copy(RulesForOne(grid, rank, peers.front(), groups), std::back_inserter(rules));
+  std::erase_if(rules, [&](const PeerRule& rule) { return !Gives(rule, grid, rank, peers); });
   return rules;
 }
 
@@ -405,26 +389,17 @@ std::vector<RankDivision> GridDivisionsWith(const RankGrid& grid, const std::vec
   return found;
 }
 
-namespace {
-
-bool IsGroup(const RankGrid& grid, const RankDivision& division, const std::vector<std::int32_t>& rising) {
-  const std::int64_t first = rising.front();
-  if (SizeOfGroup(grid, division, first) != static_cast<std::int64_t>(rising.size())) return false;
-  for (std::size_t place = 0; place < rising.size(); ++place) {
-    if (MemberAt(grid, division, first, static_cast<std::int64_t>(place)) != rising[place]) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 std::vector<RankDivision> LineDivisionsWith(const RankGrid& grid, std::vector<std::int32_t> members) {
   std::vector<RankDivision> found;
   if (members.empty()) return found;
   std::ranges::sort(members);
   const auto ranks = static_cast<std::int32_t>(grid.size()), size = static_cast<std::int32_t>(members.size());
   const auto add = [&](RankDivision::Kind kind, std::int32_t n) {
-    if (IsGroup(grid, RankDivision::By(kind, n), members)) found.push_back(RankDivision::By(kind, n));
+    const RankDivision division = RankDivision::By(kind, n);
+    bool is_group = SizeOfGroup(grid, division, members.front()) == size;
+    for (std::int32_t place = 0; is_group && place < size; ++place)
+      is_group = MemberAt(grid, division, members.front(), place) == members[static_cast<std::size_t>(place)];
+    if (is_group) found.push_back(division);
   };
   add(RankDivision::Kind::kBlocks, size);
   if (ranks % size == 0 && size < ranks) add(RankDivision::Kind::kBlockParts, ranks / size);

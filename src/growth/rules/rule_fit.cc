@@ -25,42 +25,6 @@ struct RankView {
   const RankCalls& calls() const { return run.of_ranks[static_cast<std::size_t>(rank)]; }
 };
 
-// Where a dimension has one rank, communicators that are others on more ranks have the same members, and one that is
-// the first of its kind there may be a later one here. `has_lines`: communicators may be divisions that do not follow
-// the grid.
-RankView ViewRun(const RunCalls& run, const RankGrid& grid, bool has_lines) {
-  RankView view{run, {grid, grid.SeenBy(1)}, std::vector<std::vector<RankDivision>>(run.communicators.size())};
-  std::map<std::vector<std::int32_t>, std::uint8_t> copies;
-  for (std::size_t i = 0; i < view.groups.size(); ++i) {
-    const Communicator& communicator = run.communicators[i];
-    if (communicator.is_self) view.groups[i] = {RankDivision::Grid(0)};
-    if (communicator.members.empty() || !communicator.remote.empty()) continue;
-    std::vector<RankDivision> groups = GridDivisionsWith(grid, communicator.members);
-    if (has_lines) std::ranges::copy(LineDivisionsWith(grid, communicator.members), std::back_inserter(groups));
-    for (std::int32_t copy = copies[communicator.members]++; copy >= 0; --copy) {
-      for (const RankDivision& one : groups) view.groups[i].push_back(one.Copy(static_cast<std::uint8_t>(copy)));
-    }
-  }
-  return view;
-}
-
-// Groups in which partners may be found: without those of all ranks, and without dimensions of one rank, which show
-// nothing here.
-std::vector<RankDivision> PartnerGroups(const std::vector<RankDivision>& rules, const RankView& of) {
-  std::uint8_t shown = 0;
-  for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (of.seen().extents[d] > 1) shown |= 1u << d;
-  }
-  std::vector<RankDivision> divisions;
-  for (const RankDivision& rule : rules) {
-    const RankDivision one = rule.Copy(0);
-    if ((one.varying & ~shown) == 0 && CountGroups(of.grid(), one) > 1 &&
-        std::ranges::find(divisions, one) == divisions.end())
-      divisions.push_back(one);
-  }
-  return divisions;
-}
-
 // The same part of a call in all its stages.
 using StagedPart = std::vector<const CallPart*>;
 
@@ -113,7 +77,21 @@ PartRule ReadPart(RankView& of, const StagedPart& parts) {
   for (const CallPart* part : parts) partners.push_back(part->peer);
   const auto& groups = of.groups[first.communicator];
   const auto [peers, is_new] = of.peers.try_emplace({first.communicator, std::move(partners)});
-  if (is_new) peers->second = RulesFor(of.grid(), of.rank, peers->first.second, PartnerGroups(groups, of));
+  if (is_new) {
+    // Partners are found in groups but those of all ranks, and without dimensions of one rank, which show nothing here.
+    std::uint8_t shown = 0;
+    for (std::size_t d = 0; d < kMostDimensions; ++d) {
+      if (of.seen().extents[d] > 1) shown |= 1u << d;
+    }
+    std::vector<RankDivision> divisions;
+    for (const RankDivision& group : groups) {
+      const RankDivision one = group.Copy(0);
+      if ((one.varying & ~shown) == 0 && CountGroups(of.grid(), one) > 1 &&
+          std::ranges::find(divisions, one) == divisions.end())
+        divisions.push_back(one);
+    }
+    peers->second = RulesFor(of.grid(), of.rank, peers->first.second, divisions);
+  }
   rule.peers = peers->second;
   const Stage begin{0, static_cast<std::int32_t>(parts.size())};
   for (const Kind kind : {Kind::kConstant, Kind::kRank, Kind::kPeer, Kind::kStage, Kind::kStageFromLast}) {
@@ -124,12 +102,6 @@ PartRule ReadPart(RankView& of, const StagedPart& parts) {
   rule.groups = groups;
   std::erase_if(rule.groups, [&](const RankDivision& one) { return !GivesGroups(one, of, parts); });
   return rule;
-}
-
-// True if there is a rule for everything that the part of a call needs.
-bool IsComplete(const PartRule& rule) {
-  if (!IsPost(rule.kind)) return !rule.backs.empty();
-  return !rule.peers.empty() && !rule.groups.empty() && (PartOf(rule.kind).IsCollective() || !rule.tags.empty());
 }
 
 // Keeps the rules that hold. False when none is left; then they stay as they were.
@@ -165,21 +137,6 @@ bool AreAlike(const RankCalls& calls, std::uint32_t a, std::uint32_t b) {
   });
 }
 
-// All rules by which calls may be repeated as often as seen.
-std::vector<CountRule> CountsFor(const RankGrid& grid, std::int32_t count) {
-  using Kind = CountRule::Kind;
-  std::vector<CountRule> rules = {{Kind::kConstant, -1, count}};
-  if (grid.HasTwo()) rules.push_back({Kind::kRatio, CountRule::kOther, 0});
-  const std::int8_t first = grid.HasTwo() ? CountRule::kOther : CountRule::kAllRanks;
-  for (std::int8_t d = first; d < static_cast<std::int8_t>(kMostDimensions); ++d) {
-    for (const std::int32_t plus : {0, -1}) rules.push_back({Kind::kExtent, d, plus});
-    rules.push_back({Kind::kLogarithm, d, 0});
-    if (d < 0) rules.push_back({Kind::kTwice, d, -1});  // as rings reduce and hand round
-  }
-  std::erase_if(rules, [&](const CountRule& rule) { return rule.Count(grid) != count; });
-  return rules;
-}
-
 // The rules of a call in its stages; with `complete`, nothing unless every part has some.
 std::optional<CallRule> ReadCall(RankView& of, std::uint32_t call, std::uint32_t period, std::int32_t count,
                                  bool complete) {
@@ -191,8 +148,11 @@ std::optional<CallRule> ReadCall(RankView& of, std::uint32_t call, std::uint32_t
   if (rule.completes_all && count > 1) return rule;
   const std::size_t parts = of.calls().Parts(call).size();
   for (std::size_t part = 0; part < parts; ++part) {
-    rule.parts.push_back(ReadPart(of, Stages(of.calls(), call, part, period, count)));
-    if (complete && !rule.completes_all && !IsComplete(rule.parts.back())) return std::nullopt;
+    const PartRule& read = rule.parts.emplace_back(ReadPart(of, Stages(of.calls(), call, part, period, count)));
+    const bool has_number = PartOf(read.kind).IsCollective() || !read.tags.empty();
+    const bool is_complete =
+        IsPost(read.kind) ? !read.peers.empty() && !read.groups.empty() && has_number : !read.backs.empty();
+    if (complete && !rule.completes_all && !is_complete) return std::nullopt;
   }
   return rule;
 }
@@ -202,7 +162,19 @@ std::optional<CallRule> ReadCall(RankView& of, std::uint32_t call, std::uint32_t
 std::optional<CallBlock> ReadBlock(RankView& of, std::uint32_t first, std::uint32_t period, std::int32_t count,
                                    bool& has_own) {
   const auto [counts, is_new] = of.counts.try_emplace(count);
-  if (is_new) counts->second = CountsFor(of.seen(), count);
+  if (is_new) {
+    using Kind = CountRule::Kind;
+    std::vector<CountRule>& rules = counts->second;
+    rules.push_back({Kind::kConstant, -1, count});
+    const bool has_two = of.grid().HasTwo();
+    if (has_two) rules.push_back({Kind::kRatio, CountRule::kOther, 0});
+    for (std::int8_t d = has_two ? CountRule::kOther : CountRule::kAllRanks; d < std::int8_t{kMostDimensions}; ++d) {
+      for (const std::int32_t plus : {0, -1}) rules.push_back({Kind::kExtent, d, plus});
+      rules.push_back({Kind::kLogarithm, d, 0});
+      if (d < 0) rules.push_back({Kind::kTwice, d, -1});  // as rings reduce and hand round
+    }
+    std::erase_if(rules, [&](const CountRule& rule) { return rule.Count(of.seen()) != count; });
+  }
   if (counts->second.size() < 2) return std::nullopt;
   CallBlock block{.counts = counts->second};
   for (std::uint32_t i = 0; i < period; ++i) {
@@ -239,24 +211,6 @@ std::uint32_t ReadStages(RankView& of, std::uint32_t first, std::uint32_t end, s
   }
   if (repeated) blocks.push_back(std::move(*repeated));
   return behind_repeated;
-}
-
-// The rules of one rank alone, from which those of its class start: calls of an iteration; with stages, those that
-// repeat as often as the grid says are blocks of their own.
-std::vector<CallBlock> ReadIteration(RankView& of, std::size_t iteration, bool has_stages) {
-  std::vector<CallBlock> blocks;
-  const std::uint32_t end = of.calls().iteration_end[iteration];
-  for (std::uint32_t call = of.calls().FirstCall(iteration); call < end;) {
-    if (const std::uint32_t behind = has_stages ? ReadStages(of, call, end, blocks) : 0) {
-      call = behind;
-      continue;
-    }
-    if (blocks.empty() || !blocks.back().counts.empty()) blocks.emplace_back();
-    blocks.back().calls.push_back(*ReadCall(of, call, 1, 1, false));
-    ++call;
-  }
-  if (blocks.empty()) blocks.emplace_back();  // an iteration without calls is a rule, too
-  return blocks;
 }
 
 bool HasShape(const RankCalls& calls, std::uint32_t call, const CallRule& rule) {
@@ -304,29 +258,6 @@ void AddMissed(const RankView& of, std::uint32_t call, std::uint64_t messages, C
   result.missed[{of.calls().calls[call].function, region}] += messages;
 }
 
-bool AddStages(const RankView& of, std::uint32_t first, std::int32_t count, CallBlock& block, CallRules& result) {
-  if (count == 0) return true;
-  const auto period = static_cast<std::uint32_t>(block.calls.size());
-  bool fits = true;
-  for (std::uint32_t i = 0; i < period; ++i) {
-    CallRule& rule = block.calls[i];
-    rule.completes_all = rule.completes_all && of.calls().calls[first + i].completes_all;
-    if (rule.completes_all) continue;
-    for (std::size_t part = 0; part < rule.parts.size(); ++part) {
-      const bool holds = Narrow(of, Stages(of.calls(), first + i, part, period, count), rule.parts[part]);
-      const auto messages = static_cast<std::uint64_t>(IsPost(rule.parts[part].kind) ? count : 0);
-      if (holds) {
-        result.messages += messages;
-        result.explained += messages;
-      } else if (messages > 0) {
-        AddMissed(of, first + i, messages, result);
-      }
-      fits = fits && holds;
-    }
-  }
-  return fits;
-}
-
 // Narrows the rules to those that hold for one more iteration; false if it does otherwise.
 bool AddIteration(const RankView& of, std::size_t i, std::vector<CallBlock>& blocks, CallRules& result) {
   std::uint32_t call = of.calls().FirstCall(i);
@@ -337,8 +268,24 @@ bool AddIteration(const RankView& of, std::size_t i, std::vector<CallBlock>& blo
     is_known = count >= 0;
     if (!is_known) break;
     std::erase_if(block.counts, [&](const CountRule& rule) { return rule.Count(of.seen()) != count; });
-    fits = AddStages(of, call, count, block, result) && fits;
-    call += static_cast<std::uint32_t>(block.calls.size()) * static_cast<std::uint32_t>(count);
+    const auto period = static_cast<std::uint32_t>(block.calls.size());
+    for (std::uint32_t k = 0; count > 0 && k < period; ++k) {
+      CallRule& rule = block.calls[k];
+      rule.completes_all = rule.completes_all && of.calls().calls[call + k].completes_all;
+      if (rule.completes_all) continue;
+      for (std::size_t part = 0; part < rule.parts.size(); ++part) {
+        const bool holds = Narrow(of, Stages(of.calls(), call + k, part, period, count), rule.parts[part]);
+        const auto messages = static_cast<std::uint64_t>(IsPost(rule.parts[part].kind) ? count : 0);
+        if (holds) {
+          result.messages += messages;
+          result.explained += messages;
+        } else if (messages > 0) {
+          AddMissed(of, call + k, messages, result);
+        }
+        fits = fits && holds;
+      }
+    }
+    call += period * static_cast<std::uint32_t>(count);
   }
   if (is_known && call == end) return fits;
   for (; call < end; ++call) {  // calls that no rule foresees are not explained
@@ -351,7 +298,7 @@ bool AddIteration(const RankView& of, std::size_t i, std::vector<CallBlock>& blo
 
 // The same for one more rank, of which so many iterations of each kind are read.
 bool AddRank(RankView& of, std::int64_t rank, std::size_t iterations, ClassRules& rules, CallRules& result) {
-  const std::size_t program = of.grid().ProgramOf(rank);
+  const bool has_stages = result.scheme.has_stages[of.grid().ProgramOf(rank)];
   of.rank = rank;
   of.peers.clear();
   of.counts.clear();
@@ -362,8 +309,20 @@ bool AddRank(RankView& of, std::int64_t rank, std::size_t iterations, ClassRules
     if (seen.size() <= kind) seen.resize(kind + 1, 0);
     if (seen[kind]++ >= iterations) continue;
     if (rules.kinds.size() <= kind) rules.kinds.resize(kind + 1);
-    if (rules.kinds[kind].empty()) rules.kinds[kind] = ReadIteration(of, i, result.scheme.has_stages[program]);
-    fits = AddIteration(of, i, rules.kinds[kind], result) && fits;
+    std::vector<CallBlock>& blocks = rules.kinds[kind];
+    // Rules start from those of one rank; with stages, calls that repeat as often as the grid says are a block.
+    const std::uint32_t end = blocks.empty() ? of.calls().iteration_end[i] : 0;
+    for (std::uint32_t call = of.calls().FirstCall(i); call < end;) {
+      if (const std::uint32_t behind = has_stages ? ReadStages(of, call, end, blocks) : 0) {
+        call = behind;
+        continue;
+      }
+      if (blocks.empty() || !blocks.back().counts.empty()) blocks.emplace_back();
+      blocks.back().calls.push_back(*ReadCall(of, call, 1, 1, false));
+      ++call;
+    }
+    if (blocks.empty()) blocks.emplace_back();  // an iteration without calls is a rule, too
+    fits = AddIteration(of, i, blocks, result) && fits;
   }
   return fits;
 }
@@ -371,7 +330,22 @@ bool AddRank(RankView& of, std::int64_t rank, std::size_t iterations, ClassRules
 // Stops at more than `most_missed` messages that are not explained. `program`: whose ranks are read; nothing: all.
 void AddRun(const RunCalls& run, std::size_t number, std::size_t iterations, std::uint64_t most_missed,
             std::optional<std::size_t> program, CallRules& result) {
-  RankView view = ViewRun(run, result.grids[number], result.scheme.has_lines);
+  const RankGrid& grid = result.grids[number];
+  RankView view{run, {grid, grid.SeenBy(1)}, std::vector<std::vector<RankDivision>>(run.communicators.size())};
+  // Where a dimension has one rank, communicators that are others on more ranks have the same members, and one that is
+  // the first of its kind there may be a later one here.
+  std::map<std::vector<std::int32_t>, std::uint8_t> copies;
+  for (std::size_t i = 0; i < view.groups.size(); ++i) {
+    const Communicator& communicator = run.communicators[i];
+    if (communicator.is_self) view.groups[i] = {RankDivision::Grid(0)};
+    if (communicator.members.empty() || !communicator.remote.empty()) continue;
+    std::vector<RankDivision> groups = GridDivisionsWith(grid, communicator.members);
+    if (result.scheme.has_lines)
+      std::ranges::copy(LineDivisionsWith(grid, communicator.members), std::back_inserter(groups));
+    for (std::int32_t copy = copies[communicator.members]++; copy >= 0; --copy) {
+      for (const RankDivision& one : groups) view.groups[i].push_back(one.Copy(static_cast<std::uint8_t>(copy)));
+    }
+  }
   for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
     if (result.messages - result.explained > most_missed) return;
     if (program && view.grid().ProgramOf(rank) != *program) continue;
