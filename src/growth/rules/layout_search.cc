@@ -104,31 +104,6 @@ double Unlikeness(const RankGrid& a, const RankGrid& b) {
   return sum;
 }
 
-// The layout of the largest run is given, those of the others are chosen one by one beside it: of those that explain
-// equally much, the one that is most like it. `bases`: of every run.
-std::vector<RankGrid> GridsBeside(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& bases,
-                                  const CallRules& largest, std::size_t program, std::size_t dimensions) {
-  const std::optional<std::size_t> only = bases.back().HasTwo() ? std::optional(program) : std::nullopt;
-  std::vector<RankGrid> grids(runs.size());
-  grids.back() = largest.grids.front();
-  for (std::size_t run = 0; run + 1 < runs.size(); ++run) {
-    double share = -1;
-    std::vector<RankGrid> tried = BestGrids(runs[run], bases[run], program, dimensions, 8);
-    std::ranges::stable_sort(tried, {}, [&](const RankGrid& grid) {
-      return IsRecorded(runs[run], grid) ? -1 : Unlikeness(grid.GridOf(program), grids.back().GridOf(program));
-    });
-    for (const RankGrid& grid : tried) {
-      const double one = AddRunBefore(largest, runs[run], grid, only).Confirmed();
-      if (one > share + 1e-9) {
-        grids[run] = grid;
-        share = one;
-      }
-      if (share == 1) break;
-    }
-  }
-  return grids;
-}
-
 // Classes to be tried, from plain to particular. In two dimensions, ranks may differ by their place in one of them
 // alone, as the first ranks of nodes do, which have communicators of their own. Chains of few ranks have room for
 // neighbours further away than grids do.
@@ -204,25 +179,24 @@ bool IsPerfect(const CallRules& rules) { return rules.Confirmed() == 1 && PlainS
 
 constexpr std::size_t kMostDimensionsOfTwo = 3;  // chosen: as many combinations as a search has time for
 
-// Things that ranks do and those of another program may not: functions in regions, tags, and communicators.
-std::set<std::array<std::uint32_t, 3>> Words(const RankCalls& calls) {
-  std::set<std::array<std::uint32_t, 3>> words;
-  for (std::uint32_t call = 0; call < calls.iteration_end.front(); ++call) {
-    const std::uint32_t function = calls.calls[call].function;
-    words.insert({0, function, calls.RegionOf(calls.PathAt(call))});
-    for (const CallPart& part : calls.Parts(call)) {
-      if (IsMessage(part.kind)) words.insert({1, function, part.tag});
-      if (IsPost(part.kind)) words.insert({2, part.communicator, 0});
-    }
-  }
-  return words;
-}
-
-// Numbers of ranks that the first program may have: the first of them, or the others, are all that have a word.
+// Numbers of ranks that the first program may have: the first of them, or the others, are all that do something that
+// ranks of another program may not, as they call functions in regions and use tags and communicators.
 std::vector<std::int64_t> FirstPrograms(const RunCalls& run) {
   std::map<std::array<std::uint32_t, 3>, std::vector<std::int64_t>> users;
   for (std::int64_t rank = 0; rank < run.ranks; ++rank) {
-    for (const auto& word : Words(run.of_ranks[static_cast<std::size_t>(rank)])) users[word].push_back(rank);
+    const RankCalls& calls = run.of_ranks[static_cast<std::size_t>(rank)];
+    const auto add = [&](const std::array<std::uint32_t, 3>& word) {
+      std::vector<std::int64_t>& ranks = users[word];
+      if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
+    };
+    for (std::uint32_t call = 0; call < calls.iteration_end.front(); ++call) {
+      const std::uint32_t function = calls.calls[call].function;
+      add({0, function, calls.RegionOf(calls.PathAt(call))});
+      for (const CallPart& part : calls.Parts(call)) {
+        if (IsMessage(part.kind)) add({1, function, part.tag});
+        if (IsPost(part.kind)) add({2, part.communicator, 0});
+      }
+    }
   }
   std::set<std::int64_t> sizes;
   for (const auto& [word, ranks] : users) {
@@ -234,25 +208,30 @@ std::vector<std::int64_t> FirstPrograms(const RunCalls& run) {
   return {sizes.begin(), sizes.end()};
 }
 
-// Both programs in rows, for every run.
-std::vector<RankGrid> RowsOfTwo(const std::vector<RunCalls>& runs, const ProgramSplit& split) {
-  std::vector<RankGrid> rows;
-  for (const RunCalls& run : runs) {
-    const auto first = static_cast<std::int32_t>(*split.FirstOf(run.ranks));
-    const auto second = static_cast<std::int32_t>(run.ranks) - first;
-    rows.push_back(RankGrid::OfTwo({{first, 1, 1, 1}}, {{second, 1, 1, 1}}));
-  }
-  return rows;
-}
-
-// The rules of the largest run, with layouts of the other runs beside its own. `rows`: layouts of all in rows, of both
-// programs if there are two.
+// Adds the other runs to the rules of the largest one. Their layouts are chosen one by one beside its own: of those
+// that explain equally much, the one that is most like it. `rows`: layouts of all in rows, of both programs if there
+// are two.
 CallRules AddOtherRuns(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& rows, CallRules rules,
                        std::size_t program, std::size_t dimensions) {
-  const std::vector<RankGrid> grids = GridsBeside(runs, rows, rules, program, dimensions);
   const std::optional<std::size_t> only = rows.back().HasTwo() ? std::optional(program) : std::nullopt;
-  for (std::size_t run = runs.size() - 1; run-- > 0;)
-    rules = AddRunBefore(std::move(rules), runs[run], grids[run], only);
+  const RankGrid of_largest = rules.grids.front().GridOf(program);
+  std::vector<RankGrid> grids(runs.size() - 1);
+  for (std::size_t run = 0; run < grids.size(); ++run) {
+    double share = -1;
+    std::vector<RankGrid> tried = BestGrids(runs[run], rows[run], program, dimensions, 8);
+    std::ranges::stable_sort(tried, {}, [&](const RankGrid& grid) {
+      return IsRecorded(runs[run], grid) ? -1 : Unlikeness(grid.GridOf(program), of_largest);
+    });
+    for (const RankGrid& grid : tried) {
+      const double one = AddRunBefore(rules, runs[run], grid, only).Confirmed();
+      if (one > share + 1e-9) {
+        grids[run] = grid;
+        share = one;
+      }
+      if (share == 1) break;
+    }
+  }
+  for (std::size_t run = grids.size(); run-- > 0;) rules = AddRunBefore(std::move(rules), runs[run], grids[run], only);
   return rules;
 }
 
@@ -318,19 +297,13 @@ double ComputePower(const std::vector<RunCalls>& runs, const std::vector<RankGri
          std::log(static_cast<double>(rows.back().Scale()) / static_cast<double>(rows.front().Scale()));
 }
 
-// True if the programs clearly compute by different laws, so that one for all ranks would be wrong; chosen: as far as a
-// class may be from the law of all [load_model.cc].
-bool Diverge(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& rows) {
-  constexpr double kClearly = 0.1;
-  return std::abs(ComputePower(runs, rows, 0) - ComputePower(runs, rows, 1)) > kClearly;
-}
-
 // The ranks at which one program may end and another begin are those up to which all ranks, and none behind, or the
 // other way around, call a function in a region, use a tag, or make calls on a communicator; that must follow a law of
 // the number of ranks [rank_grid.h]. Of these splits and the layouts of both programs, those that explain most.
 // Nothing where no split is found, or where a study names the layout of a run. `must_diverge`: of programs whose ranks
 // clearly compute by different powers of their number.
 std::optional<CallRules> FindProgramRules(const std::vector<RunCalls>& runs, bool must_diverge) {
+  constexpr double kClearly = 0.1;  // chosen: as far as a class may be from the law of all [load_model.cc]
   std::vector<std::int64_t> ranks;
   std::vector<std::vector<std::int64_t>> first;
   for (const RunCalls& run : runs) {
@@ -340,8 +313,14 @@ std::optional<CallRules> FindProgramRules(const std::vector<RunCalls>& runs, boo
   }
   std::optional<CallRules> best;
   for (const ProgramSplit& split : SplitsWith(ranks, first)) {
-    const std::vector<RankGrid> rows = RowsOfTwo(runs, split);
-    if (must_diverge && !Diverge(runs, rows)) continue;
+    std::vector<RankGrid> rows;  // both programs in rows, for every run
+    for (const RunCalls& run : runs) {
+      const auto of_first = static_cast<std::int32_t>(*split.FirstOf(run.ranks));
+      const auto of_second = static_cast<std::int32_t>(run.ranks) - of_first;
+      rows.push_back(RankGrid::OfTwo({{of_first, 1, 1, 1}}, {{of_second, 1, 1, 1}}));
+    }
+    const double difference = must_diverge ? std::abs(ComputePower(runs, rows, 0) - ComputePower(runs, rows, 1)) : 0;
+    if (must_diverge && !(difference > kClearly)) continue;
     for (const std::int32_t small_extents : {1, 3}) {  // these only where nothing else helps
       const std::optional<CallRules> first_program = BestOfProgram(runs, rows, small_extents, 0);
       if (!first_program) continue;
@@ -412,19 +391,6 @@ std::vector<CallRules> Starts(const RunCalls& largest, std::size_t dimensions, b
   return starts;
 }
 
-// With layouts of the other runs that are most like it, to say how much is not explained.
-CallRules BesideHopeless(const std::vector<RunCalls>& runs, CallRules rules) {
-  const RankGrid of_largest = rules.grids.front();
-  for (std::size_t run = runs.size() - 1; run-- > 0;) {
-    const std::vector<RankGrid> grids =
-        BestGrids(runs[run], Row(runs[run]), 0, runs[run].named ? kMostDimensions : 3, 8);
-    rules.grids.insert(rules.grids.begin(), *std::ranges::min_element(grids, {}, [&](const RankGrid& grid) {
-                         return Unlikeness(grid, of_largest);
-                       }));
-  }
-  return rules;
-}
-
 // Takes rules that explain more than the best, or as much more plainly; and of those that explain too little, the ones
 // that explain most.
 void Search(const std::vector<RunCalls>& runs, bool has_lines, std::optional<CallRules>& best,
@@ -484,8 +450,17 @@ CallRules FindCallRules(const std::vector<RunCalls>& runs) {
   std::optional<CallRules> found, hopeless;
   Search(runs, false, found, hopeless);
   if (!PartialCommunicators(runs.back()).empty()) Search(runs, true, found, hopeless);
-  const CallRules best = found ? *found : BesideHopeless(runs, *hopeless);
-  CallRules of_all = FitCallRules(runs, best.grids, best.scheme, kAllIterations);
+  if (!found) {  // with layouts of the other runs that are most like it, to say how much is not explained
+    found = hopeless;
+    const RankGrid of_largest = found->grids.front();
+    for (std::size_t run = runs.size() - 1; run-- > 0;) {
+      const std::vector<RankGrid> grids =
+          BestGrids(runs[run], Row(runs[run]), 0, runs[run].named ? kMostDimensions : 3, 8);
+      const auto unlikeness = [&](const RankGrid& grid) { return Unlikeness(grid, of_largest); };
+      found->grids.insert(found->grids.begin(), *std::ranges::min_element(grids, {}, unlikeness));
+    }
+  }
+  CallRules of_all = FitCallRules(runs, found->grids, found->scheme, kAllIterations);
   const bool is_complete = of_all.Suffice() && of_all.explained == of_all.messages;
   const std::optional<CallRules> of_two = FindProgramRules(runs, is_complete);
   if (!of_two) return of_all;

@@ -82,22 +82,6 @@ std::string WhyContested(const GrowthModel& model) {
 
 namespace {
 
-constexpr std::size_t kFewestOfCourse = 3;  // grids; in two of them, half of the extents are the same by chance
-
-// Dimensions that are the larger ones in the series are so here.
-int OrderMistakes(const RankGrid& grid, const std::vector<RankGrid>& series, std::size_t dimensions) {
-  int mistakes = 0;
-  for (const RankGrid& other : series) {
-    for (std::size_t a = 0; a < dimensions; ++a) {
-      for (std::size_t b = a + 1; b < dimensions; ++b) {
-        const auto here = grid.extents[a] <=> grid.extents[b], there = other.extents[a] <=> other.extents[b];
-        mistakes += here != 0 && there != 0 && here != there;
-      }
-    }
-  }
-  return mistakes;
-}
-
 // The continuation of a series: dimensions whose extent is the same in all of its grids keep it, or all are as even as
 // can be.
 struct Course {
@@ -105,13 +89,6 @@ struct Course {
   GridVector kept{};  // extents; 0 where they change
   double most_uneven = 0;
 };
-
-bool Keeps(const RankGrid& grid, const Course& course) {
-  for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (course.kept[d] > 0 && grid.extents[d] != course.kept[d]) return false;
-  }
-  return true;
-}
 
 // The distance of the ratios of the extents that change are from even, as the logarithm of the largest to the smallest.
 double Unevenness(const RankGrid& grid, const Course& course) {
@@ -139,16 +116,27 @@ Course FindCourse(const std::vector<RankGrid>& series, bool keeps) {
   return course;
 }
 
-// The lower, the better does the grid go on with the series.
+// The lower, the better does the grid go on with the series: dimensions that are the larger ones there are so here.
 double Score(const RankGrid& grid, const std::vector<RankGrid>& series, const Course& course) {
-  return Unevenness(grid, course) + 1e-3 * OrderMistakes(grid, series, course.dimensions);
+  int mistakes = 0;
+  for (const RankGrid& other : series) {
+    for (std::size_t a = 0; a < course.dimensions; ++a) {
+      for (std::size_t b = a + 1; b < course.dimensions; ++b) {
+        const auto here = grid.extents[a] <=> grid.extents[b], there = other.extents[a] <=> other.extents[b];
+        mistakes += here != 0 && there != 0 && here != there;
+      }
+    }
+  }
+  return Unevenness(grid, course) + 1e-3 * mistakes;
 }
 
 std::optional<RankGrid> GridFor(const std::vector<RankGrid>& series, const Course& course, std::int64_t ranks) {
   std::optional<RankGrid> best;
   double best_score = INFINITY;
   for (const RankGrid& grid : GridsOf(ranks, course.dimensions)) {
-    if (!Keeps(grid, course) || Unevenness(grid, course) > course.most_uneven + 1e-9) continue;
+    const bool keeps = std::ranges::equal(
+        grid.extents, course.kept, [](std::int32_t extent, std::int32_t kept) { return kept <= 0 || extent == kept; });
+    if (!keeps || Unevenness(grid, course) > course.most_uneven + 1e-9) continue;
     const double score = Score(grid, series, course);
     if (score < best_score) best = grid;
     best_score = std::min(best_score, score);
@@ -168,30 +156,19 @@ bool Foresees(const std::vector<RankGrid>& series, bool keeps) {
   return true;
 }
 
-// Extents that stay the same may yet be waiting for smaller ones to become as large; in more than two dimensions, they
-// are kept only when others go beyond them.
-bool IsOvertaken(const std::vector<RankGrid>& series) {
-  const Course course = FindCourse(series, true);
-  if (course.dimensions <= 2) return true;
-  std::int32_t kept = 0, largest = 0;
-  for (std::size_t d = 0; d < course.dimensions; ++d) {
-    kept = std::max(kept, course.kept[d]);
-    if (course.kept[d] == 0) largest = std::max(largest, series.back().extents[d]);
-  }
-  return largest > kept;
-}
-
 Course BestCourse(const std::vector<RankGrid>& series) {
-  const bool keeps =
-      series.size() >= kFewestOfCourse && !Foresees(series, false) && Foresees(series, true) && IsOvertaken(series);
-  return FindCourse(series, keeps);
-}
-
-// The layout of one of two programs on so many ranks; it may have the same in all layouts.
-std::optional<RankGrid> ContinueProgram(const std::vector<RankGrid>& series, const std::optional<Course>& course,
-                                        std::int64_t ranks) {
-  if (course) return GridFor(series, *course, ranks);
-  return series.front().size() == ranks ? std::optional(series.front()) : std::nullopt;
+  constexpr std::size_t kFewest = 3;  // grids; in two of them, half of the extents are the same by chance
+  const Course even = FindCourse(series, false);
+  if (series.size() < kFewest || Foresees(series, false) || !Foresees(series, true)) return even;
+  // Extents that stay the same may yet be waiting for smaller ones to become as large; in more than two dimensions,
+  // they are kept only when others go beyond them.
+  const Course keeping = FindCourse(series, true);
+  std::int32_t kept = 0, largest = 0;
+  for (std::size_t d = 0; d < keeping.dimensions; ++d) {
+    kept = std::max(kept, keeping.kept[d]);
+    if (keeping.kept[d] == 0) largest = std::max(largest, series.back().extents[d]);
+  }
+  return keeping.dimensions <= 2 || largest > kept ? keeping : even;
 }
 
 // The nearest number of ranks first for which `grid_for` has a layout; that of the largest run where there is none.
@@ -205,7 +182,13 @@ RankGrid Nearest(const std::vector<RankGrid>& series, std::int64_t ranks, const 
   return series.back();
 }
 
-RankGrid ContinueTwo(const std::vector<RankGrid>& series, std::int64_t ranks) {
+}  // namespace
+
+RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
+  if (!series.back().HasTwo()) {
+    const Course course = BestCourse(series);
+    return Nearest(series, ranks, [&](std::int64_t tried) { return GridFor(series, course, tried); });
+  }
   std::array<std::vector<RankGrid>, 2> programs;
   std::array<std::optional<Course>, 2> courses;  // nothing where layouts are the same
   for (std::size_t program = 0; program < 2; ++program) {
@@ -213,22 +196,19 @@ RankGrid ContinueTwo(const std::vector<RankGrid>& series, std::int64_t ranks) {
     for (const RankGrid& grid : series) grids.push_back(grid.GridOf(program));
     if (std::ranges::count(grids, grids.front()) < std::ssize(grids)) courses[program] = BestCourse(grids);
   }
+  // The layout of a program; it may have the same in all layouts.
+  const auto continued = [&](std::size_t program, std::int64_t size) {
+    const std::vector<RankGrid>& grids = programs[program];
+    if (courses[program]) return GridFor(grids, *courses[program], size);
+    return grids.front().size() == size ? std::optional(grids.front()) : std::nullopt;
+  };
   const std::optional<ProgramSplit> split = FindSplit(series);
   return Nearest(series, ranks, [&](std::int64_t tried) -> std::optional<RankGrid> {
     const std::optional<std::int64_t> first = split ? split->FirstOf(tried) : std::nullopt;
     if (!first) return std::nullopt;
-    const std::optional<RankGrid> a = ContinueProgram(programs[0], courses[0], *first),
-                                  b = ContinueProgram(programs[1], courses[1], tried - *first);
+    const std::optional<RankGrid> a = continued(0, *first), b = continued(1, tried - *first);
     return a && b ? std::optional(RankGrid::OfTwo(*a, *b)) : std::nullopt;
   });
-}
-
-}  // namespace
-
-RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
-  if (series.back().HasTwo()) return ContinueTwo(series, ranks);
-  const Course course = BestCourse(series);
-  return Nearest(series, ranks, [&](std::int64_t tried) { return GridFor(series, course, tried); });
 }
 
 bool IsRegular(const std::vector<RankGrid>& series) { return Foresees(series, false) || Foresees(series, true); }
