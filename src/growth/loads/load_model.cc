@@ -187,22 +187,19 @@ double LogRepeated(const std::vector<RunCalls>& runs, const CallRules& rules, co
   return there > 0 && here > 0 ? std::log(there / here) : 0;
 }
 
-bool HasStages(const ClassRules& of_class) {
-  return std::ranges::any_of(of_class.kinds, [](const std::vector<CallBlock>& blocks) {
-    return std::ranges::any_of(blocks, [](const CallBlock& block) { return !block.counts.empty(); });
-  });
-}
-
 // Mean logarithms of the computation of ranks, without what follows from repeating calls more often; that goes to
 // `repeated`: by what factor the ranks of every run compute longer for it, in the mean.
 Cells CellsWithoutStages(const std::vector<RunCalls>& runs, const CallRules& rules, std::vector<double>& repeated) {
   Cells cells;
   std::vector<double> sums(runs.size()), counts(runs.size());
   for (const auto& [key, of_class] : rules.classes) {
+    const bool has_stages = std::ranges::any_of(of_class.kinds, [](const std::vector<CallBlock>& blocks) {
+      return std::ranges::any_of(blocks, [](const CallBlock& block) { return !block.counts.empty(); });
+    });
     std::map<std::size_t, double> of_runs;
     for (const auto& [run, rank] : of_class.donors) {
       const auto [found, is_new] = of_runs.try_emplace(run, 0.0);
-      if (is_new && HasStages(of_class)) found->second = LogRepeated(runs, rules, key, of_class, run);
+      if (is_new && has_stages) found->second = LogRepeated(runs, rules, key, of_class, run);
       cells[key][run].Add(MeanLog(runs[run], rank) - found->second);
       sums[run] += found->second;
       ++counts[run];
@@ -298,20 +295,6 @@ bool IsLarge(const std::map<std::size_t, Cell>& of_runs, const std::vector<RunCa
          });
 }
 
-// Lets small classes that are far from the law of all follow that of a large one that is near theirs: edges of a part
-// of the ranks do its work.
-void FollowLargeClasses(const std::map<RankClass, Slope>& slopes, LoadModel& model) {
-  const std::map<RankClass, ScalingLaw> laws = model.laws;
-  for (const auto& [key, own] : slopes) {
-    const double power = own.Power();
-    if (laws.contains(key) || std::abs(power - model.Law(key).power) <= kSimple) continue;
-    for (const auto& [other, law] : laws) {
-      const bool is_near = ProgramOf(other) == ProgramOf(key) && std::abs(power - law.power) <= kSimple;
-      if (is_near && !model.laws.contains(key)) model.laws[key] = law;
-    }
-  }
-}
-
 // Powers of the classes that were seen in enough runs. Differences of ranks of a class and run, and residuals of the
 // power of a class in three or more runs, give the standard error of powers; all classes are taken together, since most
 // have few ranks.
@@ -347,58 +330,37 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, LoadMode
     const double of_class = away > kSimple ? Simple(own.Power()) : own.Power();
     model.laws[key] = PowerLaw(of_class, error, cells.at(key).size());
   }
-  FollowLargeClasses(slopes, model);
+  // Small classes that are far from the law of all follow that of a large one that is near theirs: edges of a part of
+  // the ranks do its work.
+  const std::map<RankClass, ScalingLaw> laws = model.laws;
+  for (const auto& [key, own] : slopes) {
+    const double of_class = own.Power();
+    if (laws.contains(key) || std::abs(of_class - model.Law(key).power) <= kSimple) continue;
+    for (const auto& [other, law] : laws) {
+      const bool is_near = ProgramOf(other) == ProgramOf(key) && std::abs(of_class - law.power) <= kSimple;
+      if (is_near && !model.laws.contains(key)) model.laws[key] = law;
+    }
+  }
 }
 
 double StandardDeviation(double squares, double freedom) { return freedom > 0 ? std::sqrt(squares / freedom) : 0; }
-
-// Constant deviations of the donors of the largest run from their classes; returns these ranks.
-std::vector<std::size_t> FitPersistent(const RunCalls& run, std::size_t index, const CallRules& rules,
-                                       LoadModel& model) {
-  model.persistent.assign(static_cast<std::size_t>(run.ranks), 0);
-  double squares = 0, freedom = 0;
-  std::vector<std::size_t> donors;
-  for (const auto& [key, of_class] : rules.classes) {
-    const std::vector<std::int64_t> ranks = of_class.DonorsIn(index);
-    if (ranks.empty()) continue;
-    double mean = 0;
-    for (const std::int64_t rank : ranks) mean += MeanLog(run, rank);
-    mean /= static_cast<double>(ranks.size());
-    for (const std::int64_t rank : ranks) {
-      const double deviation = MeanLog(run, rank) - mean;
-      donors.push_back(static_cast<std::size_t>(rank));
-      model.persistent[donors.back()] = deviation;
-      squares += deviation * deviation;
-    }
-    freedom += static_cast<double>(ranks.size()) - 1;
-  }
-  model.ranks = donors.size();
-  model.spread = StandardDeviation(squares, freedom);
-  return donors;
-}
-
-// Logarithms of computation by donor and iteration, less the mean of the donor over the iterations of the same kind.
-std::vector<std::vector<double>> WithoutRanks(const RunCalls& run, const std::vector<std::size_t>& donors) {
-  std::vector<std::vector<double>> values;
-  for (const std::size_t rank : donors) {
-    const RankCalls& calls = run.of_ranks[rank];
-    std::map<std::size_t, Cell> kinds;
-    std::vector<double>& of_rank = values.emplace_back();
-    for (std::size_t i = 0; i < run.iterations(); ++i) {
-      of_rank.push_back(LogCompute(run, calls, i));
-      kinds[run.kinds[i]].Add(of_rank.back());
-    }
-    for (std::size_t i = 0; i < of_rank.size(); ++i) of_rank[i] -= kinds[run.kinds[i]].Mean();
-  }
-  return values;
-}
 
 // The deviation of an iteration that all ranks have in common, and the noise that is left.
 void FitIterations(const RunCalls& run, const std::vector<std::size_t>& donors, LoadModel& model) {
   const std::size_t iterations = run.iterations();
   model.common.assign(iterations, 0);
   if (donors.size() < 2 || iterations < 2) return;
-  const std::vector<std::vector<double>> values = WithoutRanks(run, donors);
+  std::vector<std::vector<double>> values;  // logarithms by donor, less its mean over the iterations of the same kind
+  for (const std::size_t rank : donors) {
+    const RankCalls& calls = run.of_ranks[rank];
+    std::map<std::size_t, Cell> kinds;
+    std::vector<double>& of_rank = values.emplace_back();
+    for (std::size_t i = 0; i < iterations; ++i) {
+      of_rank.push_back(LogCompute(run, calls, i));
+      kinds[run.kinds[i]].Add(of_rank.back());
+    }
+    for (std::size_t i = 0; i < iterations; ++i) of_rank[i] -= kinds[run.kinds[i]].Mean();
+  }
   double left = 0;
   for (std::size_t i = 0; i < iterations; ++i) {
     Cell cell;
@@ -430,8 +392,28 @@ double LoadModel::DrawPersistent(std::size_t donor, Random& random) const {
 LoadModel FitLoadModel(const std::vector<RunCalls>& runs, const CallRules& rules) {
   LoadModel model;
   FitLaws(runs, rules, model);
-  const std::vector<std::size_t> donors = FitPersistent(runs.back(), runs.size() - 1, rules, model);
-  FitIterations(runs.back(), donors, model);
+  // Constant deviations of the donors of the largest run from their classes.
+  const RunCalls& largest = runs.back();
+  model.persistent.assign(static_cast<std::size_t>(largest.ranks), 0);
+  double squares = 0, freedom = 0;
+  std::vector<std::size_t> donors;
+  for (const auto& [key, of_class] : rules.classes) {
+    const std::vector<std::int64_t> ranks = of_class.DonorsIn(runs.size() - 1);
+    if (ranks.empty()) continue;
+    double mean = 0;
+    for (const std::int64_t rank : ranks) mean += MeanLog(largest, rank);
+    mean /= static_cast<double>(ranks.size());
+    for (const std::int64_t rank : ranks) {
+      const double deviation = MeanLog(largest, rank) - mean;
+      donors.push_back(static_cast<std::size_t>(rank));
+      model.persistent[donors.back()] = deviation;
+      squares += deviation * deviation;
+    }
+    freedom += static_cast<double>(ranks.size()) - 1;
+  }
+  model.ranks = donors.size();
+  model.spread = StandardDeviation(squares, freedom);
+  FitIterations(largest, donors, model);
   return model;
 }
 

@@ -61,22 +61,6 @@ std::int32_t CopiesFurther(const RunCalls& run, std::int64_t rank, std::int64_t 
   return a < b ? steps : -steps;
 }
 
-// A rule of every communicator; nothing for those of some ranks only.
-std::vector<std::vector<RankDivision>> GroupRules(const RunCalls& run) {
-  std::vector<std::vector<RankDivision>> groups;
-  std::uint8_t copies = 0;
-  for (const Communicator& one : run.communicators) {
-    std::vector<RankDivision>& rules = groups.emplace_back();
-    const auto members = static_cast<std::int64_t>(one.members.size());
-    if (one.is_self || members == 1) {
-      rules = {RankDivision::Grid(0)};
-    } else if (members == run.ranks && one.remote.empty()) {
-      rules = {RankDivision{}.Copy(copies++)};
-    }
-  }
-  return groups;
-}
-
 PartRule LiftPart(const RunCalls& run, const std::vector<std::vector<RankDivision>>& groups, std::int64_t rank,
                   const CallPart& part) {
   PartRule rule{part.kind, part.collective};
@@ -124,28 +108,6 @@ std::vector<std::vector<CallBlock>> LiftRank(const RunCalls& run, const std::vec
   return kinds;
 }
 
-// Sums over all posts by a function, by run.
-using FunctionSums = std::map<std::uint32_t, std::vector<ByteSums>>;
-
-FunctionSums SumBytes(const std::vector<RunCalls>& runs) {
-  FunctionSums sums;
-  for (std::size_t run = 0; run < runs.size(); ++run) {
-    for (const RankCalls& calls : runs[run].of_ranks) {
-      for (std::uint32_t call = 0; call < calls.calls.size(); ++call) {
-        for (const CallPart& part : calls.Parts(call)) {
-          if (!IsPost(part.kind)) continue;
-          std::vector<ByteSums>& of_runs = sums[calls.calls[call].function];
-          of_runs.resize(runs.size());
-          of_runs[run].bytes += static_cast<double>(part.bytes);
-          of_runs[run].received += static_cast<double>(part.received);
-          of_runs[run].count += 1;
-        }
-      }
-    }
-  }
-  return sums;
-}
-
 // The power of the number of ranks that the mean over posts follows, by least squares of logarithms.
 ScalingLaw FitMeans(const std::vector<RunCalls>& runs, const std::vector<ByteSums>& sums, double ByteSums::*of) {
   ScalingLaw law;
@@ -169,8 +131,23 @@ ScalingLaw FitMeans(const std::vector<RunCalls>& runs, const std::vector<ByteSum
 // Every call of a function follows the law of all.
 SiteLaws FitFunctionLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
   const RankGrid& grid = rules.grids.back();
+  std::map<std::uint32_t, std::vector<ByteSums>> sums_of_functions;  // over all posts, by run
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    for (const RankCalls& calls : runs[run].of_ranks) {
+      for (std::uint32_t call = 0; call < calls.calls.size(); ++call) {
+        for (const CallPart& part : calls.Parts(call)) {
+          if (!IsPost(part.kind)) continue;
+          std::vector<ByteSums>& of_runs = sums_of_functions[calls.calls[call].function];
+          of_runs.resize(runs.size());
+          of_runs[run].bytes += static_cast<double>(part.bytes);
+          of_runs[run].received += static_cast<double>(part.received);
+          of_runs[run].count += 1;
+        }
+      }
+    }
+  }
   std::map<std::uint32_t, SizeLaws> of_functions;
-  for (const auto& [function, sums] : SumBytes(runs)) {
+  for (const auto& [function, sums] : sums_of_functions) {
     const ByteSums& largest = sums.back();
     const double posts = std::max(largest.count, 1.0);
     of_functions[function] = {FitMeans(runs, sums, &ByteSums::bytes),
@@ -197,20 +174,6 @@ SiteLaws FitFunctionLaws(const std::vector<RunCalls>& runs, const CallRules& rul
   return laws;
 }
 
-// One law for all ranks, which are alike whatever their number: the exact power where chance does not explain that it
-// differs from a simple one. Differences of ranks are drawn.
-LoadModel FitCommonLoad(const std::vector<RunCalls>& runs, const std::vector<RankGrid>& grids) {
-  CallRules rules{.grids = grids};
-  ClassRules& all = rules.classes[{}];
-  for (std::size_t run = 0; run < runs.size(); ++run) {
-    for (std::int64_t rank = 0; rank < runs[run].ranks; ++rank) all.donors.emplace_back(run, rank);
-  }
-  LoadModel load = FitLoadModel(runs, rules);
-  if (!load.laws.empty()) load.common_law = load.laws.begin()->second;
-  load.laws.clear();
-  return load;
-}
-
 }  // namespace
 
 GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::size_t end) {
@@ -226,14 +189,33 @@ GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::s
   CallRules& rules = model.rules;
   rules.scheme.is_lifted = true;
   for (const RunCalls& run : model.runs) rules.grids.push_back({{static_cast<std::int32_t>(run.ranks), 1, 1, 1}});
-  const std::vector<std::vector<RankDivision>> groups = GroupRules(largest);
+  std::vector<std::vector<RankDivision>> groups;  // a rule of every communicator; nothing for those of some ranks only
+  std::uint8_t copies = 0;
+  for (const Communicator& one : largest.communicators) {
+    std::vector<RankDivision>& of_communicator = groups.emplace_back();
+    const auto members = static_cast<std::int64_t>(one.members.size());
+    if (one.is_self || members == 1) {
+      of_communicator = {RankDivision::Grid(0)};
+    } else if (members == largest.ranks && one.remote.empty()) {
+      of_communicator = {RankDivision{}.Copy(copies++)};
+    }
+  }
   for (std::int64_t rank = 0; rank < largest.ranks; ++rank) {
     ClassRules& of_rank = rules.classes[ClassOf(rules.scheme, rules.grids.back(), rank)];
     of_rank.donors = {{model.runs.size() - 1, rank}};
     of_rank.kinds = LiftRank(largest, groups, rank);
   }
   model.laws = FitFunctionLaws(model.runs, rules);
-  model.load = FitCommonLoad(model.runs, rules.grids);
+  // One law of computation for all ranks, which are alike whatever their number: the exact power where chance does not
+  // explain that it differs from a simple one. Differences of ranks are drawn.
+  CallRules of_all{.grids = rules.grids};
+  std::vector<std::pair<std::size_t, std::int64_t>>& donors = of_all.classes[{}].donors;
+  for (std::size_t run = 0; run < model.runs.size(); ++run) {
+    for (std::int64_t rank = 0; rank < model.runs[run].ranks; ++rank) donors.emplace_back(run, rank);
+  }
+  model.load = FitLoadModel(model.runs, of_all);
+  if (!model.load.laws.empty()) model.load.common_law = model.load.laws.begin()->second;
+  model.load.laws.clear();
   return model;
 }
 

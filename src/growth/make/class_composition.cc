@@ -101,41 +101,6 @@ std::optional<SiteOrder> OrderIn(const std::vector<const KnownClass*>& known, st
   return FindOrder(sequences);
 }
 
-// True if every known class that follows from the others is what they give, and there is one.
-bool IsConfirmed(const KnownClasses& known, std::size_t kind, const ClassScheme& scheme) {
-  bool is_any = false;
-  for (const KnownClass& left_out : known) {
-    std::vector<const KnownClass*> others;
-    for (const KnownClass& one : known) {
-      if (&one != &left_out) others.push_back(&one);
-    }
-    const auto composed = Compose(others, OrderIn(others, kind), kind, scheme, left_out.key);
-    if (!composed) continue;
-    if (*composed != left_out.kinds[kind]) return false;
-    is_any = true;
-  }
-  return is_any;
-}
-
-// The classes of a program whose rules hold for all of their ranks, or none where some cannot be put side by side with
-// the others.
-KnownClasses ReadClasses(const GrowthModel& model, std::size_t program) {
-  KnownClasses known;
-  for (const auto& [key, rules] : model.rules.classes) {
-    if (rules.is_composed || ProgramOf(key) != program) continue;
-    KnownClass& one = known.emplace_back(KnownClass{key, &rules});
-    std::tie(one.run, one.donors) = rules.Donors();
-    for (std::size_t kind = 0; kind < model.runs.back().CountKinds(); ++kind) {
-      std::optional<SiteSequence> sites = ReadSites(key, rules, kind, model.rules, model.functions);
-      if (!sites) return {};
-      auto& numbers = one.numbers.emplace_back();
-      for (std::size_t i = 0; i < sites->size(); ++i) numbers.emplace((*sites)[i], i);
-      one.kinds.push_back(std::move(*sites));
-    }
-  }
-  return known;
-}
-
 bool IsInLargest(const GrowthModel& model, const KnownClass& one) { return one.run + 1 == model.runs.size(); }
 
 // Calls of a class, in order.
@@ -183,35 +148,28 @@ std::optional<CallRule> MergedRule(const KnownClasses& known, std::size_t kind, 
   return merged;
 }
 
-// Posts of a rank by class of operations, and whether they are pending.
-using OpenPosts = std::array<std::vector<std::pair<PartRule, bool>>, 3>;
-
-// Sets for every completion how many operations were posted since its own, the earliest of those that are alike.
-bool SetBacks(const CallSite& site, CallRule& call, OpenPosts& open) {
-  if (site.completes_all) open = {};
-  for (std::size_t i = 0; i < site.parts.size(); ++i) {
-    const OperationPart is = PartOf(site.parts[i].kind);
-    auto& posts = open[static_cast<std::size_t>(is.type)];
-    if (is.posts) {
-      posts.emplace_back(site.parts[i], !is.completes);
-      continue;
-    }
-    const auto post = std::ranges::find_if(
-        posts, [&](const auto& one) { return one.second && one.first.peers == site.parts[i].peers; });
-    if (post == posts.end()) return false;
-    post->second = false;
-    call.parts[i].backs = {{NumberRule::Kind::kConstant, posts.end() - post - 1}};
-  }
-  return true;
-}
-
 std::optional<std::vector<CallBlock>> MergedRules(const KnownClasses& known, std::size_t kind,
                                                   const SiteSequence& sites) {
   std::vector<CallBlock> blocks(1);
-  OpenPosts open;
+  std::array<std::vector<std::pair<PartRule, bool>>, 3> open;  // posts by class of operations; true of pending ones
   for (const CallSite& site : sites) {
     std::optional<CallRule> rule = MergedRule(known, kind, site);
-    if (!rule || !SetBacks(site, *rule, open)) return std::nullopt;
+    if (!rule) return std::nullopt;
+    // Of posts that are alike, a completion is that of the earliest.
+    if (site.completes_all) open = {};
+    for (std::size_t i = 0; i < site.parts.size(); ++i) {
+      const OperationPart is = PartOf(site.parts[i].kind);
+      auto& posts = open[static_cast<std::size_t>(is.type)];
+      if (is.posts) {
+        posts.emplace_back(site.parts[i], !is.completes);
+        continue;
+      }
+      const auto post = std::ranges::find_if(
+          posts, [&](const auto& one) { return one.second && one.first.peers == site.parts[i].peers; });
+      if (post == posts.end()) return std::nullopt;
+      post->second = false;
+      rule->parts[i].backs = {{NumberRule::Kind::kConstant, posts.end() - post - 1}};
+    }
     blocks.front().calls.push_back(std::move(*rule));
   }
   return blocks;
@@ -227,17 +185,6 @@ std::pair<const KnownClass*, std::size_t> FindSource(const GrowthModel& model, c
       source = {&one, *call};
   }
   return source;
-}
-
-// Lets the sizes of the calls follow the laws of those that they are made of.
-void AddLaws(const KnownClasses& known, std::size_t kind, const SiteSequence& sites,
-             const std::vector<CallBlock>& blocks, GrowthModel& model) {
-  const RankGrid grid = model.rules.grids.back().SeenBy(ProgramOf(known.front().key));
-  const std::vector<PlannedCall> planned = PlanCalls(blocks, kind, grid, grid);
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    const auto [source, call] = FindSource(model, known, kind, sites[i]);
-    model.laws.Copy(PlanCalls(source->rules->kinds[kind], kind, grid, grid)[call].key, planned[i].key);
-  }
 }
 
 // The computation before every call and behind the last: the mean of classes that make it directly behind the same
@@ -367,36 +314,35 @@ RankCalls MakeRank(const GrowthModel& model, const KnownClasses& known, const Kn
   return copy;
 }
 
-// The known class in the largest run with most of the calls.
-const KnownClass* MostAlike(const GrowthModel& model, const KnownClasses& known,
-                            const std::vector<SiteSequence>& kinds) {
-  const KnownClass* best = nullptr;
+// The rules of ranks with these calls, by kind of iteration. Their donors are new ranks of the largest run, behind
+// those that it has: they compute as ranks of the known class with most of the calls, and in calls that these do not
+// make send as much as others do. Nothing where classes differ in what a call does.
+std::optional<ClassRules> MakeClass(GrowthModel& model, const KnownClasses& known,
+                                    const std::vector<SiteSequence>& kinds) {
+  const KnownClass* base = nullptr;
   std::ptrdiff_t most = -1;
   for (const KnownClass& one : known) {
     if (!IsInLargest(model, one)) continue;
     std::ptrdiff_t shared = 0;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind)
       shared += std::ranges::count_if(kinds[kind], [&](const auto& site) { return one.Find(kind, site).has_value(); });
-    if (shared > most) best = &one;
+    if (shared > most) base = &one;
     most = std::max(most, shared);
   }
-  return best;
-}
-
-// The rules of ranks with these calls, by kind of iteration. Their donors are new ranks of the largest run, behind
-// those that it has: they compute as ranks of the known class with most of the calls, and in calls that these do not
-// make send as much as others do. Nothing where classes differ in what a call does.
-std::optional<ClassRules> MakeClass(GrowthModel& model, const KnownClasses& known,
-                                    const std::vector<SiteSequence>& kinds) {
-  const KnownClass* base = MostAlike(model, known, kinds);
   if (base == nullptr) return std::nullopt;
   ClassRules rules;
   rules.is_composed = true;
+  const RankGrid grid = model.rules.grids.back().SeenBy(ProgramOf(base->key));
   std::vector<std::vector<double>> weights;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     std::optional<std::vector<CallBlock>> blocks = MergedRules(known, kind, kinds[kind]);
     if (!blocks) return std::nullopt;
-    AddLaws(known, kind, kinds[kind], *blocks, model);
+    // The sizes of the calls follow the laws of those that they are made of.
+    const std::vector<PlannedCall> planned = PlanCalls(*blocks, kind, grid, grid);
+    for (std::size_t i = 0; i < planned.size(); ++i) {
+      const auto [source, call] = FindSource(model, known, kind, kinds[kind][i]);
+      model.laws.Copy(PlanCalls(source->rules->kinds[kind], kind, grid, grid)[call].key, planned[i].key);
+    }
     rules.kinds.push_back(std::move(*blocks));
     weights.push_back(ComputeWeights(model, known, kind, kinds[kind]));
   }
@@ -412,13 +358,34 @@ std::optional<ClassRules> MakeClass(GrowthModel& model, const KnownClasses& know
 
 // The same for the missing classes of one program.
 std::size_t AddComposedClasses(GrowthModel& model, const std::set<RankClass>& missing, std::size_t program) {
-  const KnownClasses known = ReadClasses(model, program);
+  // The classes of the program whose rules hold for all of their ranks; all can be put side by side.
+  KnownClasses known;
+  for (const auto& [key, rules] : model.rules.classes) {
+    if (rules.is_composed || ProgramOf(key) != program) continue;
+    KnownClass& one = known.emplace_back(KnownClass{key, &rules});
+    std::tie(one.run, one.donors) = rules.Donors();
+    for (std::size_t kind = 0; kind < model.runs.back().CountKinds(); ++kind) {
+      std::optional<SiteSequence> sites = ReadSites(key, rules, kind, model.rules, model.functions);
+      if (!sites) return 0;
+      auto& numbers = one.numbers.emplace_back();
+      for (std::size_t i = 0; i < sites->size(); ++i) numbers.emplace((*sites)[i], i);
+      one.kinds.push_back(std::move(*sites));
+    }
+  }
   if (known.size() < 2) return 0;
   std::vector<const KnownClass*> all;
   for (const KnownClass& one : known) all.push_back(&one);
   std::map<RankClass, std::vector<SiteSequence>> composed;
   for (std::size_t kind = 0; kind < model.runs.back().CountKinds(); ++kind) {
-    if (!IsConfirmed(known, kind, model.rules.scheme)) return 0;
+    bool is_confirmed = false;  // every known class that follows from the others is what they give, and there is one
+    for (const KnownClass& left_out : known) {
+      std::vector<const KnownClass*> others = all;
+      std::erase(others, &left_out);
+      const auto sites = Compose(others, OrderIn(others, kind), kind, model.rules.scheme, left_out.key);
+      if (sites && *sites != left_out.kinds[kind]) return 0;
+      is_confirmed = is_confirmed || sites;
+    }
+    if (!is_confirmed) return 0;
     const std::optional<SiteOrder> order = OrderIn(all, kind);
     for (const RankClass& key : missing) {
       std::optional<SiteSequence> sequence = Compose(all, order, kind, model.rules.scheme, key);

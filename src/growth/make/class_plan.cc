@@ -14,35 +14,6 @@
 namespace farscale {
 namespace {
 
-std::uint16_t GroupNumber(const RankDivision& rule, GridPlan& plan) {
-  const auto found = std::ranges::find(plan.groups, rule);
-  const auto number = static_cast<std::uint16_t>(found - plan.groups.begin());
-  if (found == plan.groups.end()) {
-    plan.groups.push_back(rule);
-    plan.most.push_back(0);
-  }
-  return number;
-}
-
-// `grid`, `model_grid`: as the program of the class sees them.
-std::vector<ClassCall> PlanKind(const GrowthModel& model, const std::vector<CallBlock>& blocks, std::size_t kind,
-                                const RankGrid& grid, const RankGrid& model_grid, GridPlan& plan) {
-  std::vector<ClassCall> calls;
-  for (const PlannedCall& call : PlanCalls(blocks, kind, grid, model_grid)) {
-    ClassCall& added = calls.emplace_back(ClassCall{call.rule, call.model});
-    added.function = ClassifyMpiCall(model.functions[call.rule->function]);
-    added.sizes = model.laws.SizesOn(grid, call, model_grid);
-    for (std::uint32_t i = 0; i < call.rule->parts.size() && !call.rule->completes_all; ++i) {
-      const PartRule& rule = call.rule->parts[i];
-      ClassPart& part = added.parts.emplace_back(ClassPart{&rule, PartOf(rule.kind), call.stage, 0, i});
-      if (!part.is.posts) continue;
-      part.is_known = !rule.groups.empty() && !rule.peers.empty();
-      if (part.is_known) part.group = GroupNumber(rule.groups.front(), plan);
-    }
-  }
-  return calls;
-}
-
 // Finds which of its collectives a rank of the class completes, and counts them by communicator.
 void PlaceCollectives(ClassPlan& of_class, GridPlan& plan) {
   of_class.collectives.resize(of_class.posts[static_cast<std::size_t>(OperationClass::kCollective)]);
@@ -74,8 +45,26 @@ void PlaceCollectives(ClassPlan& of_class, GridPlan& plan) {
 void AddClass(const GrowthModel& model, std::size_t program, const ClassRules& rules, ClassPlan given, GridPlan& plan) {
   ClassPlan& added = plan.classes.emplace_back(std::move(given));
   const RankGrid grid = plan.grid.SeenBy(program), model_grid = model.rules.grids[added.run].SeenBy(program);
-  for (std::size_t kind = 0; kind < rules.kinds.size(); ++kind)
-    added.kinds.push_back(PlanKind(model, rules.kinds[kind], kind, grid, model_grid, plan));
+  for (std::size_t kind = 0; kind < rules.kinds.size(); ++kind) {
+    std::vector<ClassCall>& calls = added.kinds.emplace_back();
+    for (const PlannedCall& planned : PlanCalls(rules.kinds[kind], kind, grid, model_grid)) {
+      ClassCall& call = calls.emplace_back(ClassCall{planned.rule, planned.model});
+      call.function = ClassifyMpiCall(model.functions[planned.rule->function]);
+      call.sizes = model.laws.SizesOn(grid, planned, model_grid);
+      for (std::uint32_t i = 0; i < planned.rule->parts.size() && !planned.rule->completes_all; ++i) {
+        const PartRule& rule = planned.rule->parts[i];
+        ClassPart& part = call.parts.emplace_back(ClassPart{&rule, PartOf(rule.kind), planned.stage, 0, i});
+        if (!part.is.posts) continue;
+        part.is_known = !rule.groups.empty() && !rule.peers.empty();
+        if (!part.is_known) continue;
+        const auto group = std::ranges::find(plan.groups, rule.groups.front());
+        part.group = static_cast<std::uint16_t>(group - plan.groups.begin());
+        if (group != plan.groups.end()) continue;
+        plan.groups.push_back(rule.groups.front());
+        plan.most.push_back(0);
+      }
+    }
+  }
   for (const std::size_t iteration : plan.chosen) {
     for (const ClassCall& call : added.kinds[plan.kinds[iteration]]) {
       for (const ClassPart& part : call.parts) added.posts[static_cast<std::size_t>(part.is.type)] += part.is.posts;
@@ -84,33 +73,27 @@ void AddClass(const GrowthModel& model, std::size_t program, const ClassRules& r
   PlaceCollectives(added, plan);
 }
 
-// Throws where the rank is like none of the runs, or runs differ in what ranks like it do.
-const ClassRules& RulesOfRank(const GrowthModel& model, const RankGrid& grid, std::int64_t rank) {
-  const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, rank));
-  if (found == model.rules.classes.end() || found->second.donors.empty() ||
-      found->second.kinds.size() < model.runs.back().CountKinds()) {
-    throw Error(ErrorKind::kNotEnoughData, "",
-                fmt::format("no rank of the runs lies in its grid as rank {} does in {}", rank, grid.Text()),
-                "add a run with three or more ranks in every dimension");
-  }
-  const ClassRules& rules = found->second;
-  if (rules.IsContradicted()) {
-    throw Error(
-        ErrorKind::kNotEnoughData, "",
-        fmt::format("ranks that lie in their grid as rank {} does in {} make other calls on {} ranks than on {}", rank,
-                    grid.Text(), rules.others.front(), model.runs[rules.donors.front().first].ranks));
-  }
-  return rules;
-}
-
 }  // namespace
 
 GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen) {
   GridPlan plan{.grid = grid, .kinds = model.runs.back().kinds, .chosen = chosen};
   std::map<RankClass, std::uint16_t> numbers;
   for (const auto& [first, ranks] : CountClasses(model.rules.scheme, grid)) {
-    const ClassRules& rules = RulesOfRank(model, grid, first);
     const RankClass of_class = ClassOf(model.rules.scheme, grid, first);
+    const auto found = model.rules.classes.find(of_class);
+    if (found == model.rules.classes.end() || found->second.donors.empty() ||
+        found->second.kinds.size() < model.runs.back().CountKinds()) {
+      throw Error(ErrorKind::kNotEnoughData, "",
+                  fmt::format("no rank of the runs lies in its grid as rank {} does in {}", first, grid.Text()),
+                  "add a run with three or more ranks in every dimension");
+    }
+    const ClassRules& rules = found->second;
+    if (rules.IsContradicted()) {
+      throw Error(
+          ErrorKind::kNotEnoughData, "",
+          fmt::format("ranks that lie in their grid as rank {} does in {} make other calls on {} ranks than on {}",
+                      first, grid.Text(), rules.others.front(), model.runs[rules.donors.front().first].ranks));
+    }
     if (!numbers.try_emplace(of_class, static_cast<std::uint16_t>(plan.classes.size())).second) continue;
     auto [run, donors] = rules.Donors();
     const double law = model.load.Law(of_class).Ratio(grid, model.rules.grids[run]);

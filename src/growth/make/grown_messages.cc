@@ -90,21 +90,6 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> SortByReceiver(const GrownM
 // An end of a message at a rank: the other rank, tag and communicator, and the number of the message or receive.
 using NumberedEnd = std::tuple<std::uint32_t, std::uint32_t, std::uint16_t, std::uint32_t>;
 
-// Gives the receives of a rank their messages. Both are sorted here.
-void MatchEnds(std::vector<NumberedEnd>& incoming, std::vector<NumberedEnd>& awaited, GrownMessages& messages) {
-  const auto channel = [](const NumberedEnd& end) {
-    return std::tie(std::get<0>(end), std::get<1>(end), std::get<2>(end));
-  };
-  std::ranges::sort(incoming);
-  std::ranges::sort(awaited);
-  auto next = incoming.begin();
-  for (const NumberedEnd& receive : awaited) {
-    while (next != incoming.end() && channel(*next) < channel(receive)) ++next;
-    const bool is_there = next != incoming.end() && channel(*next) == channel(receive);
-    messages.message_of[std::get<3>(receive)] = is_there ? std::get<3>(*next++) : messages.unsent;
-  }
-}
-
 }  // namespace
 
 GrownMessages MatchGrown(const GridPlan& plan) {
@@ -123,6 +108,9 @@ GrownMessages MatchGrown(const GridPlan& plan) {
   std::vector<std::uint32_t> first;
   const auto inboxes = SortByReceiver(messages, sends, first);
   messages.message_of.resize(receives.size());
+  const auto channel = [](const NumberedEnd& end) {
+    return std::tie(std::get<0>(end), std::get<1>(end), std::get<2>(end));
+  };
   ParallelForBlocks(ranks, [&](std::size_t begin, std::size_t end) {
     std::vector<NumberedEnd> incoming, awaited;
     for (std::size_t rank = begin; rank < end; ++rank) {
@@ -138,7 +126,14 @@ GrownMessages MatchGrown(const GridPlan& plan) {
         messages.message_of[i] = is_posted ? GrownMessages::kNotCompleted : GrownMessages::kNoPartner;
         if (is_posted && receive.is_completed) awaited.emplace_back(receive.peer, receive.tag, receive.group, i);
       }
-      MatchEnds(incoming, awaited, messages);
+      std::ranges::sort(incoming);
+      std::ranges::sort(awaited);
+      auto next = incoming.begin();
+      for (const NumberedEnd& receive : awaited) {
+        while (next != incoming.end() && channel(*next) < channel(receive)) ++next;
+        const bool is_there = next != incoming.end() && channel(*next) == channel(receive);
+        messages.message_of[std::get<3>(receive)] = is_there ? std::get<3>(*next++) : messages.unsent;
+      }
     }
   });
   messages.to.reserve(sends.size());

@@ -12,25 +12,6 @@
 #include "replay/replay.h"
 
 namespace farscale {
-namespace {
-
-// Time over computation of the iterations of each kind that show how long another one takes.
-std::vector<double> Paces(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
-                          const std::vector<Tick>& ends, const std::vector<Tick>& work) {
-  const std::vector<std::size_t> counts = CountKinds(kinds, chosen);
-  std::vector<double> times(counts.size()), works(counts.size()), paces;
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const std::size_t kind = kinds[chosen[i]];
-    if (i == 0 && counts[kind] > 1) continue;
-    times[kind] += static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0));
-    works[kind] += static_cast<double>(work[chosen[i]]);
-  }
-  for (std::size_t kind = 0; kind < counts.size(); ++kind)
-    paces.push_back(works[kind] > 0 ? times[kind] / works[kind] : 0);
-  return paces;
-}
-
-}  // namespace
 
 std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen) {
   std::vector<std::size_t> counts(1 + *std::ranges::max_element(kinds), 0);
@@ -68,12 +49,21 @@ double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::s
                  const std::vector<Tick>& ends, const std::vector<Tick>& work) {
   auto time = static_cast<double>(ends.back());
   if (chosen.size() == kinds.size()) return time;
-  const std::vector<double> paces = Paces(kinds, chosen, ends, work);
+  // Time and computation of the iterations of each kind that show how long another one takes.
+  const std::vector<std::size_t> counts = CountKinds(kinds, chosen);
+  std::vector<double> times(counts.size()), works(counts.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::size_t kind = kinds[chosen[i]];
+    if (i == 0 && counts[kind] > 1) continue;
+    times[kind] += static_cast<double>(ends[i] - (i > 0 ? ends[i - 1] : 0));
+    works[kind] += static_cast<double>(work[chosen[i]]);
+  }
   for (std::size_t i = 0, next = 0; i < kinds.size(); ++i) {
     if (next < chosen.size() && chosen[next] == i) {
       ++next;
     } else {
-      time += paces[kinds[i]] * static_cast<double>(work[i]);
+      const double pace = works[kinds[i]] > 0 ? times[kinds[i]] / works[kinds[i]] : 0;
+      time += pace * static_cast<double>(work[i]);
     }
   }
   return time;
@@ -84,24 +74,6 @@ GrownMessages MatchComplete(const GrowthModel& model, const GridPlan& plan) {
   RequireMatched(model, plan, messages);
   return messages;
 }
-
-namespace {
-
-// The largest mean load of a node, in seconds. `nodes`: of every rank.
-double LargestNode(const std::vector<Tick>& useful, const std::vector<std::int32_t>& nodes, double second) {
-  std::vector<double> sums(1 + static_cast<std::size_t>(std::ranges::max(nodes))), ranks(sums.size());
-  for (std::size_t rank = 0; rank < useful.size(); ++rank) {
-    const auto node = static_cast<std::size_t>(nodes[rank]);
-    sums[node] += static_cast<double>(useful[rank]) / second;
-    ++ranks[node];
-  }
-  double largest = 0;
-  for (std::size_t node = 0; node < sums.size(); ++node)
-    largest = std::max(largest, ranks[node] > 0 ? sums[node] / ranks[node] : 0);
-  return largest;
-}
-
-}  // namespace
 
 PhaseTotals MeasureGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                          const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
@@ -118,7 +90,18 @@ PhaseTotals MeasureGrown(const GrowthModel& model, const GridPlan& plan, const G
   totals.average_useful = totals.total_useful / ranks;
   totals.largest_useful = static_cast<double>(std::ranges::max(loads.useful)) / second;
   totals.largest_computation = totals.largest_useful;
-  totals.largest_node_load = LargestNode(loads.useful, GrownNodes(model, plan.grid), second);
+  const std::vector<std::int32_t> nodes = GrownNodes(model, plan.grid);
+  std::vector<double> sums(1 + static_cast<std::size_t>(std::ranges::max(nodes))), ranks_of_nodes(sums.size());
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    const auto node = static_cast<std::size_t>(nodes[rank]);
+    sums[node] += static_cast<double>(loads.useful[rank]) / second;
+    ++ranks_of_nodes[node];
+  }
+  totals.largest_node_load = 0;
+  for (std::size_t node = 0; node < sums.size(); ++node) {
+    const double mean = ranks_of_nodes[node] > 0 ? sums[node] / ranks_of_nodes[node] : 0;
+    totals.largest_node_load = std::max(totals.largest_node_load, mean);
+  }
   const Network* timed = network != nullptr && !network->IsIdeal() ? network : nullptr;
   totals.ideal_elapsed = time_on(nullptr);
   totals.elapsed = timed != nullptr ? time_on(timed) : totals.ideal_elapsed;
@@ -145,18 +128,6 @@ bool IsSame(double a, double b) { return std::abs(a - b) <= kSameTime * b; }
 double BytesFor(const GrowthModel& model, const RankGrid& grid, std::size_t count) {
   const std::vector<std::size_t>& kinds = model.runs.back().kinds;
   return BytesToGrow(model, grid, CountKinds(kinds, ChooseIterations(kinds, count)));
-}
-
-// 0: not even one of each kind.
-std::size_t MostThatFit(const GrowthModel& model, const RankGrid& grid, double bytes) {
-  std::size_t fits = model.runs.back().CountKinds(), too_many = model.runs.back().kinds.size();
-  if (BytesFor(model, grid, too_many) <= bytes) return too_many;
-  if (BytesFor(model, grid, fits) > bytes) return 0;
-  while (too_many - fits > 1) {
-    const std::size_t middle = fits + (too_many - fits) / 2;
-    (BytesFor(model, grid, middle) <= bytes ? fits : too_many) = middle;
-  }
-  return fits;
 }
 
 // True if the times of the largest run follow from replays of so many of its iterations.
@@ -187,14 +158,20 @@ std::int64_t MostRanks(const GrowthModel& model, double bytes, std::int64_t belo
 
 std::size_t CountFitting(const GrowthModel& model, const RankGrid& grid, double bytes, const ReplayRules& rules,
                          const Network* network, std::map<std::size_t, bool>& sufficient) {
-  const std::size_t all = model.runs.back().kinds.size(), most = MostThatFit(model, grid, bytes);
+  const std::size_t all = model.runs.back().kinds.size(), fewest = model.runs.back().CountKinds();
+  const auto fits = [&](std::size_t count) { return BytesFor(model, grid, count) <= bytes; };
+  std::size_t most = fits(all) ? all : fits(fewest) ? fewest : 0;  // 0: not even one of each kind
+  for (std::size_t too_many = all; most > 0 && too_many - most > 1;) {
+    const std::size_t middle = most + (too_many - most) / 2;
+    (fits(middle) ? most : too_many) = middle;
+  }
   const auto suffice = [&](std::size_t count) {
     const auto [found, is_new] = sufficient.try_emplace(count);
     if (is_new) found->second = Suffice(model, count, rules, network);
     return found->second;
   };
   if (most == all || (most > 0 && suffice(most))) return most;
-  std::size_t needed = std::max(most, model.runs.back().CountKinds());
+  std::size_t needed = std::max(most, fewest);
   while (needed < all && !suffice(needed)) needed = std::min(all, 2 * needed);
   throw Error(ErrorKind::kNotEnoughData, "",
               fmt::format("{} of {} iterations on {} ranks need {:.3g} GiB of memory, and {:.3g} GiB may be used; at "
