@@ -134,22 +134,6 @@ std::string WhyNotUnderstood(const GrowthModel& model) {
                      region.empty() ? "" : " in " + region);
 }
 
-// Throws where most ranks would copy some of a run that is not the largest: what the largest shows is not what they
-// do, so nothing shows that they go on as the smaller run did.
-void RequireDonors(const GrowthModel& model, const RankGrid& grid) {
-  std::int64_t from_smaller = 0;
-  for (const auto& [first, ranks] : CountClasses(model.rules.scheme, grid)) {
-    const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, first));
-    if (found == model.rules.classes.end()) continue;  // to be refused with a reason of its own
-    if (found->second.DonorsIn(model.runs.size() - 1).empty()) from_smaller += ranks;
-  }
-  if (2 * from_smaller <= grid.size()) return;
-  throw Error(ErrorKind::kNotEnoughData, "",
-              fmt::format("most ranks of {} are like none of the {} of the largest run in {}", grid.Text(),
-                          model.runs.back().ranks, model.rules.grids.back().Text()),
-              "add a run whose grid has three or more ranks in every dimension");
-}
-
 // A model of the first runs, of which the largest are learned from.
 GrowthModel Learn(const GrowthModel& all, std::size_t runs, bool is_statistical) {
   const std::size_t first = runs > kMostRuns ? runs - kMostRuns : 0;
@@ -227,7 +211,19 @@ void GrowTo(const GrowthTask& task, const PhaseGrowth& growth, const std::vector
   for (const RankGrid& grid : grids) {
     try {
       AddComposedClasses(model, grid);
-      RequireDonors(model, grid);
+      std::int64_t from_smaller = 0;
+      for (const auto& [first, ranks] : CountClasses(model.rules.scheme, grid)) {
+        const auto found = model.rules.classes.find(ClassOf(model.rules.scheme, grid, first));
+        if (found == model.rules.classes.end()) continue;  // to be refused with a reason of its own
+        if (found->second.DonorsIn(model.runs.size() - 1).empty()) from_smaller += ranks;
+      }
+      // Where the largest run shows what other ranks do, nothing shows that they go on as a smaller run did.
+      if (2 * from_smaller > grid.size()) {
+        throw Error(ErrorKind::kNotEnoughData, "",
+                    fmt::format("most ranks of {} are like none of the {} of the largest run in {}", grid.Text(),
+                                model.runs.back().ranks, model.rules.grids.back().Text()),
+                    "add a run whose grid has three or more ranks in every dimension");
+      }
       const std::vector<std::size_t>& kinds = model.runs.back().kinds;
       const std::vector<std::size_t> chosen = ChooseIterations(
           kinds, CountFitting(model, grid, task.most_bytes, task.factors.rules, &task.network, sufficient));

@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 
 #include "base/diagnostics.h"
-#include "base/random.h"
 #include "growth/growth_model.h"
 #include "growth/make/grown_program.h"
 #include "replay/network.h"

@@ -165,55 +165,24 @@ struct InstructionMaker {
   }
 };
 
-// Fills flags of messages, then instructions, which need the flags of both ends.
-void MakeRanks(const GrowthModel& model, const GrownLoads& loads, Growing& growing) {
-  Program& program = growing.program;
-  const std::size_t ranks = program.ranks.size();
-  growing.flags.sender.resize(program.messages);
-  growing.flags.receiver.resize(program.messages);
-  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
-    OpenOperations open;
-    MessageFlagger flagger{growing};
-    for (flagger.rank = first; flagger.rank < end; ++flagger.rank)
-      WalkRank(model, growing.plan, loads, flagger.rank, open, flagger);
-  });
-  std::vector<std::uint64_t> calls(ranks);
-  growing.contributions.resize(ranks);
-  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
-    OpenOperations open;
-    for (std::size_t rank = first; rank < end; ++rank) {
-      InstructionMaker maker{growing, first, rank, {growing.options, growing.ticks_per_second}};
-      WalkRank(model, growing.plan, loads, rank, open, maker);
-      program.ranks[rank] = maker.compiler.Finish();
-      program.ranks[rank].instructions.shrink_to_fit();
-      calls[rank] = maker.calls;
-    }
-  });
-  for (const std::uint64_t of_rank : calls) program.calls += of_rank;
-}
-
 // From what the ranks contribute, in their order.
 void AddCollectiveDelays(Growing& growing) {
-  struct Operation {
-    CollectiveBytes bytes;
-    CollectiveKind kind = CollectiveKind::kBarrier;
-    std::int32_t node = -1;
-    bool is_local = true;
-  };
-  std::vector<Operation> operations(growing.program.arrivals.size());
+  const std::size_t operations = growing.program.arrivals.size();
+  std::vector<CollectiveBytes> bytes(operations);
+  std::vector<const Contribution*> first(operations, nullptr);
+  std::vector<bool> is_local(operations, true);
   for (const std::vector<Contribution>& some : growing.contributions) {
     for (const Contribution& one : some) {
-      Operation& operation = operations[one.operation];
-      if (operation.node < 0) operation = {{}, one.kind, one.node, true};
-      operation.is_local = operation.is_local && operation.node == one.node;
-      operation.bytes.Add(one.sent, one.received);
+      const std::uint32_t i = one.operation;
+      if (first[i] == nullptr) first[i] = &one;
+      if (first[i]->node != one.node) is_local[i] = false;
+      bytes[i].Add(one.sent, one.received);
     }
   }
-  growing.program.collective_delays.assign(operations.size(), 0);
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const Operation& of = operations[i];
-    if (of.bytes.ranks == 0) continue;
-    const double seconds = CollectiveSeconds(*growing.options.network, of.kind, of.is_local, of.bytes);
+  growing.program.collective_delays.assign(operations, 0);
+  for (std::size_t i = 0; i < operations; ++i) {
+    if (first[i] == nullptr) continue;
+    const double seconds = CollectiveSeconds(*growing.options.network, first[i]->kind, is_local[i], bytes[i]);
     growing.program.collective_delays[i] = ToTicks(growing.ticks_per_second, seconds);
   }
 }
@@ -262,7 +231,29 @@ Program CompileGrown(const GrowthModel& model, const GridPlan& plan, const Grown
     program.sending = network->sending.value_or(0);
     program.receiving = network->receiving.value_or(0);
   }
-  MakeRanks(model, loads, growing);
+  // Flags of messages first: instructions need those of both ends.
+  growing.flags.sender.resize(program.messages);
+  growing.flags.receiver.resize(program.messages);
+  const std::size_t ranks = program.ranks.size();
+  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
+    OpenOperations open;
+    MessageFlagger flagger{growing};
+    for (flagger.rank = first; flagger.rank < end; ++flagger.rank)
+      WalkRank(model, plan, loads, flagger.rank, open, flagger);
+  });
+  std::vector<std::uint64_t> calls(ranks);
+  growing.contributions.resize(ranks);
+  ParallelForBlocks(ranks, [&](std::size_t first, std::size_t end) {
+    OpenOperations open;
+    for (std::size_t rank = first; rank < end; ++rank) {
+      InstructionMaker maker{growing, first, rank, {growing.options, growing.ticks_per_second}};
+      WalkRank(model, plan, loads, rank, open, maker);
+      program.ranks[rank] = maker.compiler.Finish();
+      program.ranks[rank].instructions.shrink_to_fit();
+      calls[rank] = maker.calls;
+    }
+  });
+  for (const std::uint64_t of_rank : calls) program.calls += of_rank;
   CountArrivals(program);
   OrderScans(growing);
   if (network != nullptr) {
@@ -282,20 +273,6 @@ struct GrownDefinitions {
   std::vector<std::vector<std::uint32_t>> of_runs;            // regions of every run of a model, by its own numbers
   std::map<RankDivision, std::vector<std::uint32_t>> groups;  // communicators of the groups of every rule
 };
-
-void AddCommunicators(const RankDivision& rule, const RankGrid& grid, GrownDefinitions& definitions) {
-  const auto [found, is_new] = definitions.groups.try_emplace(rule);
-  if (!is_new) return;
-  std::vector<Communicator> communicators(static_cast<std::size_t>(CountGroups(grid, rule)));
-  for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
-    const auto group = static_cast<std::size_t>(GroupOf(grid, rule, rank));
-    communicators[group].members.push_back(static_cast<std::int32_t>(rank));
-  }
-  for (std::size_t i = 0; i < communicators.size(); ++i) {
-    communicators[i].name = communicators.size() == 1 ? "all" : fmt::format("group {}", i);
-    found->second.push_back(definitions.builder.AddCommunicator(std::move(communicators[i])));
-  }
-}
 
 void Define(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& definitions) {
   TraceBuilder& builder = definitions.builder;
@@ -320,7 +297,19 @@ void Define(const GrowthModel& model, const RankGrid& grid, GrownDefinitions& de
     builder.AddRank({nodes[rank], 1, fmt::format("rank {}", rank)});
   for (const auto& [key, of_class] : model.rules.classes) {
     ForEachPart(of_class, [&](const CallRule&, const PartRule& part) {
-      if (!part.groups.empty()) AddCommunicators(part.groups.front(), grid, definitions);
+      if (part.groups.empty()) return;
+      const RankDivision& rule = part.groups.front();
+      const auto [found, is_new] = definitions.groups.try_emplace(rule);
+      if (!is_new) return;
+      std::vector<Communicator> communicators(static_cast<std::size_t>(CountGroups(grid, rule)));
+      for (std::int64_t rank = 0; rank < grid.size(); ++rank) {
+        const auto group = static_cast<std::size_t>(GroupOf(grid, rule, rank));
+        communicators[group].members.push_back(static_cast<std::int32_t>(rank));
+      }
+      for (std::size_t i = 0; i < communicators.size(); ++i) {
+        communicators[i].name = communicators.size() == 1 ? "all" : fmt::format("group {}", i);
+        found->second.push_back(builder.AddCommunicator(std::move(communicators[i])));
+      }
     });
   }
 }

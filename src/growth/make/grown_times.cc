@@ -90,18 +90,9 @@ PhaseTotals MeasureGrown(const GrowthModel& model, const GridPlan& plan, const G
   totals.average_useful = totals.total_useful / ranks;
   totals.largest_useful = static_cast<double>(std::ranges::max(loads.useful)) / second;
   totals.largest_computation = totals.largest_useful;
-  const std::vector<std::int32_t> nodes = GrownNodes(model, plan.grid);
-  std::vector<double> sums(1 + static_cast<std::size_t>(std::ranges::max(nodes))), ranks_of_nodes(sums.size());
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-    const auto node = static_cast<std::size_t>(nodes[rank]);
-    sums[node] += static_cast<double>(loads.useful[rank]) / second;
-    ++ranks_of_nodes[node];
-  }
-  totals.largest_node_load = 0;
-  for (std::size_t node = 0; node < sums.size(); ++node) {
-    const double mean = ranks_of_nodes[node] > 0 ? sums[node] / ranks_of_nodes[node] : 0;
-    totals.largest_node_load = std::max(totals.largest_node_load, mean);
-  }
+  std::vector<double> useful;
+  for (const Tick ticks : loads.useful) useful.push_back(static_cast<double>(ticks) / second);
+  totals.largest_node_load = LargestNodeLoad(useful, GrownNodes(model, plan.grid));
   const Network* timed = network != nullptr && !network->IsIdeal() ? network : nullptr;
   totals.ideal_elapsed = time_on(nullptr);
   totals.elapsed = timed != nullptr ? time_on(timed) : totals.ideal_elapsed;

@@ -25,6 +25,33 @@ std::string TextOf(const GridVector& extents) {
   return Join(parts, " × ");
 }
 
+// Rising.
+std::vector<std::int64_t> Divisors(std::int64_t number) {
+  std::vector<std::int64_t> low, high;
+  for (std::int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
+    if (number % divisor != 0) continue;
+    low.push_back(divisor);
+    if (divisor * divisor != number) high.push_back(number / divisor);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions, RankGrid& grid,
+              std::vector<RankGrid>& grids) {
+  if (dimension + 1 == dimensions) {
+    grid.extents[dimension] = static_cast<std::int32_t>(ranks);
+    grids.push_back(grid);
+    grid.extents[dimension] = 1;
+    return;
+  }
+  for (const std::int64_t extent : Divisors(ranks)) {
+    grid.extents[dimension] = static_cast<std::int32_t>(extent);
+    AddGrids(ranks / extent, dimension + 1, dimensions, grid, grids);
+  }
+  grid.extents[dimension] = 1;
+}
+
 }  // namespace
 
 std::int64_t RankGrid::size() const { return SizeWith(extents) + (HasTwo() ? SizeWith(second) : 0); }
@@ -78,37 +105,6 @@ RankGrid RankGrid::Reversed() const {
   std::reverse(reversed.extents.begin(), reversed.extents.begin() + static_cast<std::ptrdiff_t>(last));
   return reversed;
 }
-
-namespace {
-
-// Rising.
-std::vector<std::int64_t> Divisors(std::int64_t number) {
-  std::vector<std::int64_t> low, high;
-  for (std::int64_t divisor = 1; divisor * divisor <= number; ++divisor) {
-    if (number % divisor != 0) continue;
-    low.push_back(divisor);
-    if (divisor * divisor != number) high.push_back(number / divisor);
-  }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
-}
-
-void AddGrids(std::int64_t ranks, std::size_t dimension, std::size_t dimensions, RankGrid& grid,
-              std::vector<RankGrid>& grids) {
-  if (dimension + 1 == dimensions) {
-    grid.extents[dimension] = static_cast<std::int32_t>(ranks);
-    grids.push_back(grid);
-    grid.extents[dimension] = 1;
-    return;
-  }
-  for (const std::int64_t extent : Divisors(ranks)) {
-    grid.extents[dimension] = static_cast<std::int32_t>(extent);
-    AddGrids(ranks / extent, dimension + 1, dimensions, grid, grids);
-  }
-  grid.extents[dimension] = 1;
-}
-
-}  // namespace
 
 std::optional<RankGrid> GridWith(std::span<const std::int64_t> extents) {
   constexpr std::int64_t kMostRanks = std::int64_t{1} << 30;  // chosen: as `--cores` of the commands
