@@ -99,33 +99,24 @@ void MultiplyBy(const std::vector<double>& factors, std::vector<double>& product
 
 }  // namespace
 
-GrownCurve::GrownCurve(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed)
-    : ensemble_(std::move(ensemble)), draws_(ensemble_, intervals, seed), error_(error) {
+GrownCurve::GrownCurve(Ensemble fitted, const IntervalConstants& intervals, GrowthError of_growth, std::uint64_t seed)
+    : ensemble(std::move(fitted)), draws(ensemble, intervals, seed), error(of_growth) {
   Random random(SeedFor(seed, "growth"));
-  for (std::size_t i = 0; i < kFactorDraws; ++i) standard_errors_.push_back(random.Normal());
-  std::vector<DataPoint> points = ensemble_.members.front().fit.points;
+  for (std::size_t i = 0; i < kFactorDraws; ++i) standard_errors.push_back(random.Normal());
+  std::vector<DataPoint> points = ensemble.members.front().fit.points;
   std::ranges::stable_sort(points, {}, &DataPoint::cores);
   for (std::size_t i = 0, end = 0; i < points.size(); i = end) {
     double sum = 0;
     for (end = i; end < points.size() && points[end].cores == points[i].cores; ++end)
       sum += std::log(points[end].value);
-    corrections_.emplace_back(std::log(points[i].cores),
-                              sum / static_cast<double>(end - i) - std::log(ensemble_.ValueAt(points[i].cores)));
+    corrections.emplace_back(std::log(points[i].cores),
+                             sum / static_cast<double>(end - i) - std::log(ensemble.ValueAt(points[i].cores)));
   }
 }
 
-double GrownCurve::Correction(double cores) const { return Between(corrections_, std::log(cores)); }
-
 double GrownCurve::ValueAt(double cores) const {
-  const double value = ensemble_.ValueAt(cores) * std::exp(Correction(cores));
-  return ensemble_.limit ? std::min(value, *ensemble_.limit) : value;
-}
-
-std::vector<double> GrownCurve::DrawsAt(double cores) const {
-  std::vector<double> values = draws_.At(cores);
-  const double correction = std::exp(Correction(cores));
-  for (double& value : values) value *= correction;
-  return values;
+  const double value = ensemble.ValueAt(cores) * std::exp(Between(corrections, std::log(cores)));
+  return ensemble.limit ? std::min(value, *ensemble.limit) : value;
 }
 
 void GrownFactors::Add(Factor factor, Ensemble ensemble, GrowthError error, std::uint64_t seed) {
@@ -138,7 +129,7 @@ void GrownFactors::Weigh(const std::map<Factor, FactorDraws>& curves, const std:
   common_errors_.assign(kFactorDraws, 0);
   for (const auto& [factor, curve] : factors_) {
     for (std::size_t i = 0; i < kFactorDraws; ++i)
-      common_errors_[i] += curve.standard_errors()[i] / static_cast<double>(factors_.size());
+      common_errors_[i] += curve.standard_errors[i] / static_cast<double>(factors_.size());
   }
   for (const double cores : grid) {
     std::vector<double> grown(kFactorDraws, 1.0), by_curves(kFactorDraws, 1.0);
@@ -157,7 +148,7 @@ double GrownFactors::WeightAt(double cores) const { return Between(weights_, std
 
 double GrownFactors::ErrorAt(Factor factor, double cores) const {
   const GrownCurve& curve = factors_.at(factor);
-  return curve.error().At(curve.ValueAt(cores), Doublings(cores, largest_));
+  return curve.error.At(curve.ValueAt(cores), Doublings(cores, largest_));
 }
 
 // With the deviations s_f of n factors and s of their product, s^2 = sum s_f^2 + r sum over pairs of 2 s_f s_g. No n
@@ -178,16 +169,18 @@ double GrownFactors::CorrelationAt(double cores) const {
 
 std::vector<double> GrownFactors::DrawsAt(Factor factor, double cores) const {
   const GrownCurve& curve = factors_.at(factor);
-  const std::vector<double>& errors = curve.standard_errors();
-  std::vector<double> values = curve.DrawsAt(cores);
+  const std::vector<double>& errors = curve.standard_errors;
+  std::vector<double> values = curve.draws.At(cores);
+  const double correction = std::exp(Between(curve.corrections, std::log(cores)));
   const double error = ErrorAt(factor, cores), correlation = CorrelationAt(cores);
   // The difference of an error from the mean of all is independent of that mean; stretched like this they have the
   // deviation 1 still, and this correlation.
   const double own = std::sqrt(1 - correlation);
   const double common = std::sqrt(std::max(0.0, 1 + static_cast<double>(factors_.size() - 1) * correlation));
   for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] *= correction;
     values[i] *= std::exp(error * (own * (errors[i] - common_errors_[i]) + common * common_errors_[i]));
-    if (curve.limit()) values[i] = std::min(values[i], *curve.limit());
+    if (curve.ensemble.limit) values[i] = std::min(values[i], *curve.ensemble.limit);
   }
   return values;
 }

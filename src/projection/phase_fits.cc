@@ -9,13 +9,6 @@
 #include "projection/model_settings.h"
 
 namespace farscale {
-namespace {
-
-std::optional<double> LimitOf(Factor factor) {
-  return Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
-}
-
-}  // namespace
 
 DataPoint PointOf(const FactorRow& row, Factor factor) {
   return {static_cast<double>(row.cores), *row.values[factor], row.standard_errors[factor]};
@@ -29,13 +22,6 @@ std::vector<DataPoint> PointsOf(const std::vector<FactorRow>& rows, Factor facto
     if (row.values[factor]) points.push_back(PointOf(row, factor));
   }
   return points;
-}
-
-const GrownPhase& GrownRunsOf(const PhaseKey& key, const std::vector<GrownPhase>& all) {
-  static const GrownPhase kNone;
-  const auto found = std::ranges::find_if(
-      all, [&](const GrownPhase& grown) { return grown.series == key.series && PhaseId(grown.phase) == key.phase; });
-  return found == all.end() ? kNone : *found;
 }
 
 std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble, const std::vector<double>& targets) {
@@ -61,7 +47,11 @@ std::vector<CandidateModel> CandidatesIn(const Ensemble& ensemble, const std::ve
 PhaseFits FitPhase(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
                    const PhaseKey& key, const std::vector<FactorRow>& fitted, const FitPlaces& places) {
   const std::vector<FactorRow> rows = table.Rows(key);
-  const GrownPhase& grown = GrownRunsOf(key, options.grown);
+  static const GrownPhase kNone;
+  const auto found = std::ranges::find_if(options.grown, [&](const GrownPhase& one) {
+    return one.series == key.series && PhaseId(one.phase) == key.phase;
+  });
+  const GrownPhase& grown = found == options.grown.end() ? kNone : *found;
   PhaseFits fits{{}, {}, {}, {}, {}, GrownFactors(places.largest, library.intervals())};
   // It depends on the factor alone: the same values give the same numbers, whatever they are called.
   const auto seed_of = [&](Factor factor) { return SeedFor(options.seed, Describe(factor).id); };
@@ -71,8 +61,8 @@ PhaseFits FitPhase(const FactorTable& table, const ModelLibrary& library, const 
     return Candidates(options.models.For(key.phase, factor), library, ModelRole::kCores, factor, is_of_times);
   };
   const auto fit = [&](Factor factor, const std::vector<DataPoint>& points, std::uint64_t seed) {
-    return FitEnsemble(candidates_for(factor), points, LimitOf(factor), places.reach, seed,
-                       options.models.weighs_alike);
+    const std::optional<double> limit = Describe(factor).AtMostOne() ? std::optional(1.0) : std::nullopt;
+    return FitEnsemble(candidates_for(factor), points, limit, places.reach, seed, options.models.weighs_alike);
   };
   // Grown runs, where there are any, as the second predictor of a factor.
   const auto add_grown = [&](FactorProjection& projection) {
@@ -126,18 +116,13 @@ PhaseFits FitPhase(const FactorTable& table, const ModelLibrary& library, const 
   return fits;
 }
 
-namespace {
-
-constexpr double kLeastCurveLoss = 1e-6;  // whose logarithm counts in the average; chosen: below what can be measured
-
-}  // namespace
-
 // Logarithms of losses are averaged, as those of curves are.
 double PhaseFits::ByCurvesAt(Factor factor, double cores) const {
+  constexpr double kLeastLoss = 1e-6;  // whose logarithm counts in the average; chosen: below what can be measured
   const double by_curves = ensembles.at(factor).ValueAt(cores);
   const LoadBalanceByLoads* by_loads = Loads(factor);
   if (by_loads == nullptr) return by_curves;
-  const auto logarithm_of_loss = [](double value) { return std::log(std::max(-std::log(value), kLeastCurveLoss)); };
+  const auto logarithm_of_loss = [&](double value) { return std::log(std::max(-std::log(value), kLeastLoss)); };
   return std::exp(-std::exp(kWeightOfLoads * logarithm_of_loss(by_loads->ValueAt(cores)) +
                             (1 - kWeightOfLoads) * logarithm_of_loss(by_curves)));
 }

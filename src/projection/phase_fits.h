@@ -43,29 +43,20 @@ std::vector<DataPoint> GrownPoints(Factor factor, const std::vector<GrownRun>& g
 // Predictions of grown runs for all factors of a phase together [docs/formulas.md, grown runs].
 
 // One factor: through the measured values and those of grown runs, with curves fitted to both in between and beyond.
-class GrownCurve {
- public:
-  // `ensemble` is fitted to both kinds of points and of use.
-  GrownCurve(Ensemble ensemble, const IntervalConstants& intervals, GrowthError error, std::uint64_t seed);
+struct GrownCurve {
+  // `fitted`: to both kinds of points, and of use.
+  GrownCurve(Ensemble fitted, const IntervalConstants& intervals, GrowthError of_growth, std::uint64_t seed);
   GrownCurve(const GrownCurve&) = delete;
   GrownCurve& operator=(const GrownCurve&) = delete;
 
   double ValueAt(double cores) const;
-  // Possible values of a run if growth made no errors, one a draw.
-  std::vector<double> DrawsAt(double cores) const;
-  const GrowthError& error() const { return error_; }
-  // Errors of growth in standard deviations, one a draw.
-  const std::vector<double>& standard_errors() const { return standard_errors_; }
-  std::optional<double> limit() const { return ensemble_.limit; }
 
- private:
-  double Correction(double cores) const;  // added to ln y of the curves
-
-  Ensemble ensemble_;
-  FactorDraws draws_;
-  GrowthError error_;
-  std::vector<double> standard_errors_;
-  std::vector<std::pair<double, double>> corrections_;  // ln cores, and of ln y, at the points
+  Ensemble ensemble;
+  FactorDraws draws;  // possible values of a run if growth made no errors, less the corrections
+  GrowthError error;
+  std::vector<double> standard_errors;  // errors of growth in standard deviations, one a draw
+  std::vector<std::pair<double, double>>
+      corrections;  // ln cores, and what is added to ln y of the curves, at the points
 };
 
 // The factors of a phase whose runs were grown. All come from the same replays, where time that one factor is too good
