@@ -58,14 +58,20 @@ class PhaseProjector {
       result_.obstacle = "no factor could be fitted";
     }
     if (result_.obstacle.empty()) {
-      AddValues();
+      for (FactorProjection& projection : result_.factors) {
+        if (fits_->ensembles.at(projection.factor).IsUsable()) Fill(projection, {projection.factor});
+      }
       AddProducts();
       AddSpeedup(table.reference);
       std::ranges::stable_sort(result_.factors, {}, &FactorProjection::factor);
       if (!only_targets_) FindDominance();
     }
     if (only_targets_) return std::move(result_);
-    AddMeasured();
+    for (FactorProjection& projection : result_.factors) {
+      for (const FactorRow& row : rows_) {
+        if (row.values[projection.factor]) projection.measured.push_back(PointOf(row, projection.factor));
+      }
+    }
     result_.reliable_range = FindReliableRange(result_, options.reliability_limits);
     if (options.next_runs && result_.obstacle.empty()) FindNextRuns();
     return std::move(result_);
@@ -106,47 +112,23 @@ class PhaseProjector {
     grid_ = only_targets_ ? targets : reach;
   }
 
-  // Product of fitted factors at a place of the grid.
-  double ValueAt(const std::vector<Factor>& parts, std::size_t place) const {
-    double product = 1;
-    for (const Factor part : parts) product *= values_.at(part)[place];
-    return product;
-  }
-
-  // Values by curves and by grown runs for a product of fitted factors, where all of these were grown.
-  template <typename InUnit>
-  void AddPredictors(const std::vector<Factor>& parts, InUnit in_unit, FactorProjection& projection) const {
-    if (!std::ranges::all_of(parts, [&](Factor part) { return fits_->grown.Contains(part); })) return;
-    for (const double cores : places_.targets) {
-      PredictorValues values{cores, 1, 1, fits_->grown.WeightAt(cores)};
-      for (const Factor part : parts) {
-        values.curves *= fits_->ByCurvesAt(part, cores);
-        values.grown *= fits_->grown.ValueAt(part, cores);
-      }
-      values.curves = in_unit(values.curves, cores);
-      values.grown = in_unit(values.grown, cores);
-      projection.predictors.push_back(values);
-    }
-  }
-
-  // A product of fitted factors at one place of the grid.
-  ProjectedValue ProductAt(const std::vector<Factor>& parts, std::size_t place) const {
-    std::vector<double> draws(kFactorDraws, 1.0);
-    for (const Factor part : parts) {
-      const std::vector<double>& of_part = drawn_.at(part)[place];
-      for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
-    }
-    PlaceIntervals(draws, {0.80, 0.95});
-    const double cores = grid_[place], product = ValueAt(parts, place);
-    return {cores, cores / places_.largest, product, IntervalOf(draws, 0.80, product),
-            IntervalOf(draws, 0.95, product)};
-  }
-
-  // The same at all places of the grid. Several factors may have the same parts.
+  // A product of fitted factors at all places of the grid. Several factors may have the same parts.
   const std::vector<ProjectedValue>& ProductOf(const std::vector<Factor>& parts) {
     const auto [found, is_new] = products_.try_emplace(parts, grid_.size());
     std::vector<ProjectedValue>& products = found->second;  // clang 14 captures no structured bindings
-    if (is_new) ParallelFor(grid_.size(), [&](std::size_t place) { products[place] = ProductAt(parts, place); });
+    if (!is_new) return products;
+    ParallelFor(grid_.size(), [&](std::size_t place) {
+      std::vector<double> draws(kFactorDraws, 1.0);
+      double product = 1;
+      for (const Factor part : parts) {
+        const std::vector<double>& of_part = drawn_.at(part)[place];
+        for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
+        product *= values_.at(part)[place];
+      }
+      PlaceIntervals(draws, {0.80, 0.95});
+      products[place] = {grid_[place], grid_[place] / places_.largest, product, IntervalOf(draws, 0.80, product),
+                         IntervalOf(draws, 0.95, product)};
+    });
     return products;
   }
 
@@ -163,17 +145,22 @@ class PhaseProjector {
       if (std::binary_search(places_.targets.begin(), places_.targets.end(), value.cores))
         projection.targets.push_back(value);
     }
-    AddPredictors(parts, in_unit, projection);
+    // Values by curves and by grown runs, where all of the factors were grown.
+    if (!std::ranges::all_of(parts, [&](Factor part) { return fits_->grown.Contains(part); })) return;
+    for (const double cores : places_.targets) {
+      PredictorValues values{cores, 1, 1, fits_->grown.WeightAt(cores)};
+      for (const Factor part : parts) {
+        values.curves *= fits_->ByCurvesAt(part, cores);
+        values.grown *= fits_->grown.ValueAt(part, cores);
+      }
+      values.curves = in_unit(values.curves, cores);
+      values.grown = in_unit(values.grown, cores);
+      projection.predictors.push_back(values);
+    }
   }
 
   void Fill(FactorProjection& projection, const std::vector<Factor>& parts) {
     Fill(projection, parts, [](double product, double) { return product; });
-  }
-
-  void AddValues() {
-    for (FactorProjection& projection : result_.factors) {
-      if (fits_->ensembles.at(projection.factor).IsUsable()) Fill(projection, {projection.factor});
-    }
   }
 
   void AddProducts() {
@@ -188,34 +175,27 @@ class PhaseProjector {
     }
   }
 
-  // True if a group has the same share of the ranks as in another run, to less than a rank.
-  static bool HasSameShare(const FactorRow& a, const FactorRow& b) {
+  // By means at the reference, or at the smallest count of a phase that was not run there; not when global efficiency
+  // is unknown there, or when cores are not the same number of ranks everywhere.
+  void AddSpeedup(std::optional<std::int64_t> reference) {
+    const FactorRow& first = rows_.front();
     const auto share = [](const FactorRow& row) {
       return static_cast<double>(row.ranks * row.threads) / static_cast<double>(row.cores);
     };
-    const double processes = static_cast<double>(std::max(a.cores, b.cores)) / static_cast<double>(a.threads);
-    return std::fabs(share(a) - share(b)) * processes < 1 - 1e-9;
-  }
-
-  // Means at the reference, or at the smallest count of a phase that was not run there. Nothing when global efficiency
-  // is unknown there, or when cores are not the same number of ranks everywhere.
-  std::optional<SpeedupAnchor> Anchor(std::optional<std::int64_t> reference) const {
-    std::int64_t cores = std::numeric_limits<std::int64_t>::max();
+    std::int64_t anchor_cores = std::numeric_limits<std::int64_t>::max();
     for (const FactorRow& row : rows_) {
-      cores = std::min(cores, row.cores);
-      const bool compare = row.threads == rows_.front().threads || (row.IsHybrid() && rows_.front().IsHybrid()) ||
-                           (KnowsTimesOnly(row) && KnowsTimesOnly(rows_.front()));
-      if (!compare || !HasSameShare(row, rows_.front())) return std::nullopt;
+      anchor_cores = std::min(anchor_cores, row.cores);
+      const bool compare = row.threads == first.threads || (row.IsHybrid() && first.IsHybrid()) ||
+                           (KnowsTimesOnly(row) && KnowsTimesOnly(first));
+      const double processes = static_cast<double>(std::max(row.cores, first.cores)) / static_cast<double>(row.threads);
+      // Groups have the same share of the ranks, to less than a rank.
+      if (!compare || !(std::fabs(share(row) - share(first)) * processes < 1 - 1e-9)) return;
     }
     for (const FactorRow& row : rows_) {
-      if (row.cores == reference) cores = row.cores;
+      if (row.cores == reference) anchor_cores = row.cores;
     }
-    return AnchorAt(rows_, cores);
-  }
-
-  void AddSpeedup(std::optional<std::int64_t> reference) {
     const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fits_->usable);
-    const std::optional<SpeedupAnchor> anchor = Anchor(reference);
+    const std::optional<SpeedupAnchor> anchor = AnchorAt(rows_, anchor_cores);
     if (parts.empty() || !anchor) return;
     FactorProjection projection;
     projection.factor = Factor::kSpeedup;
@@ -249,21 +229,16 @@ class PhaseProjector {
     for (const double cores : grid_) {
       const Factor dominant = DominantAt(losses, cores);
       if (dominant != result_.dominance.back().factor) {
-        result_.dominance.push_back({ChangeBetween(losses, before, cores), dominant});
+        const Factor at_low = DominantAt(losses, before);
+        double low = std::floor(before), high = std::ceil(cores);  // to the first whole count at which it is another
+        while (high - low > 1) {
+          const double middle = std::floor((low + high) / 2);
+          (DominantAt(losses, middle) == at_low ? low : high) = middle;
+        }
+        result_.dominance.push_back({high, dominant});
       }
       before = cores;
     }
-  }
-
-  // First whole core count in (low, high] at which another factor dominates than at low.
-  double ChangeBetween(const std::vector<Factor>& losses, double low, double high) const {
-    const Factor at_low = DominantAt(losses, low);
-    double a = std::floor(low), b = std::ceil(high);
-    while (b - a > 1) {
-      const double middle = std::floor((a + b) / 2);
-      (DominantAt(losses, middle) == at_low ? a : b) = middle;
-    }
-    return b;
   }
 
   // Whose interval the next run is to narrow, and where: parallel efficiency, or whatever is projected, unless that is
@@ -282,54 +257,40 @@ class PhaseProjector {
     return std::nullopt;
   }
 
-  // The width of the 80 % interval of a product without loads.
-  double WidthByCurves(const std::vector<Factor>& parts, double cores) const {
-    std::vector<double> draws(kFactorDraws, 1.0);
-    double value = 1;
-    for (const Factor part : parts) {
-      const std::vector<double> of_part = fits_->draws.at(part).At(cores);
-      for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
-      value *= fits_->ensembles.at(part).ValueAt(cores);
-    }
-    PlaceIntervals(draws, {0.8});
-    const IntervalBounds bounds = IntervalOf(draws, 0.8, value);
-    return bounds.high - bounds.low;
-  }
-
   // Nothing is suggested beside grown runs, as nobody knows what a run would teach them.
   void FindNextRuns() {
     if (!fits_->grown.IsEmpty()) return;
     const auto aim = AimOfNextRun();
     if (!aim) return;
     const auto [factor, target] = *aim;
-    std::vector<const FactorDraws*> parts;
-    for (const Factor part : PartsOf(factor, fits_->usable)) parts.push_back(&fits_->draws.at(part));
+    const std::vector<Factor> parts = PartsOf(factor, fits_->usable);
+    std::vector<const FactorDraws*> draws_of_parts;
+    for (const Factor part : parts) draws_of_parts.push_back(&fits_->draws.at(part));
     NextRuns next{factor, target, 0, {}};
     for (const ProjectedValue& value : result_.Find(factor)->targets) {
       if (value.cores == target) next.width = value.interval80->high - value.interval80->low;
     }
     std::vector<double> candidates = CandidateRuns(result_.fitted_cores, target);
-    std::erase_if(candidates, [&](double cores) { return IsHeldBack(cores); });
-    next.choices = RankRuns(parts, candidates, result_.fitted_cores, target);
+    std::erase_if(candidates, [&](double cores) {  // runs that are held back
+      const auto has = [cores](const FactorRow& row) { return static_cast<double>(row.cores) == cores; };
+      return std::ranges::any_of(rows_, has) && std::ranges::none_of(fitted_rows_, has);
+    });
+    next.choices = RankRuns(draws_of_parts, candidates, result_.fitted_cores, target);
     if (fits_->loads) {
       // A run is taken to narrow the prediction by loads as much as that by curves, as a share of the width.
-      const double scale = next.width / WidthByCurves(PartsOf(factor, fits_->usable), target);
+      std::vector<double> draws(kFactorDraws, 1.0);
+      double value = 1;
+      for (const Factor part : parts) {
+        const std::vector<double> of_part = fits_->draws.at(part).At(target);
+        for (std::size_t i = 0; i < draws.size(); ++i) draws[i] *= of_part[i];
+        value *= fits_->ensembles.at(part).ValueAt(target);
+      }
+      PlaceIntervals(draws, {0.8});
+      const IntervalBounds bounds = IntervalOf(draws, 0.8, value);
+      const double scale = next.width / (bounds.high - bounds.low);
       for (RunChoice& choice : next.choices) choice.width *= scale;
     }
     result_.next_runs = std::move(next);
-  }
-
-  bool IsHeldBack(double cores) const {
-    const auto has = [cores](const FactorRow& row) { return static_cast<double>(row.cores) == cores; };
-    return std::ranges::any_of(rows_, has) && std::ranges::none_of(fitted_rows_, has);
-  }
-
-  void AddMeasured() {
-    for (FactorProjection& projection : result_.factors) {
-      for (const FactorRow& row : rows_) {
-        if (row.values[projection.factor]) projection.measured.push_back(PointOf(row, projection.factor));
-      }
-    }
   }
 
   const bool only_targets_;
