@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -86,19 +87,6 @@ void AddSplits(const PhaseRuns& runs, const std::set<double>& train_max, std::ve
   }
 }
 
-// Which factors have a model, for what was asked in vain.
-PhaseProjection FittedOf(const PhaseProjection& projection) {
-  PhaseProjection fitted;
-  fitted.series = projection.series;
-  fitted.phase = projection.phase;
-  fitted.obstacle = projection.obstacle;
-  for (const FactorProjection& factor : projection.factors) {
-    fitted.factors.emplace_back().factor = factor.factor;
-    fitted.factors.back().is_product = factor.is_product;
-  }
-  return fitted;
-}
-
 void Compare(const FactorProjection& projection, const PhaseRuns& runs, double train_max, BacktestResult& outcome) {
   const bool is_measured = std::any_of(runs.begin(), runs.end(),
                                        [&](const FactorRow& run) { return run.values[projection.factor].has_value(); });
@@ -135,22 +123,16 @@ SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const
   SplitOutcome outcome;
   for (const PhaseProjection& projection : ProjectTargets(training, library, options)) {
     for (const FactorProjection& factor : projection.factors) Compare(factor, *runs, train_max, outcome.first);
-    outcome.second = FittedOf(projection);
+    PhaseProjection& fitted = outcome.second;
+    fitted.series = projection.series;
+    fitted.phase = projection.phase;
+    fitted.obstacle = projection.obstacle;
+    for (const FactorProjection& factor : projection.factors) {
+      fitted.factors.emplace_back().factor = factor.factor;
+      fitted.factors.back().is_product = factor.is_product;
+    }
   }
   return outcome;
-}
-
-// Appends the outcomes of the splits of one phase.
-void Append(std::vector<SplitOutcome>& outcomes, std::size_t first, std::size_t end, BacktestResult& result) {
-  const auto begin = static_cast<std::ptrdiff_t>(result.rows.size());
-  for (std::size_t i = first; i < end; ++i) {
-    BacktestResult& of_split = outcomes[i].first;
-    result.not_predicted += of_split.not_predicted;
-    result.not_measured += of_split.not_measured;
-    for (BacktestRow& row : of_split.rows) result.rows.push_back(std::move(row));
-  }
-  std::stable_sort(result.rows.begin() + begin, result.rows.end(),
-                   [](const BacktestRow& a, const BacktestRow& b) { return a.factor < b.factor; });
 }
 
 }  // namespace
@@ -175,8 +157,14 @@ BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, c
     count.Done("predicted larger runs of " + splits[i].first->front().phase.Text());
   });
   for (std::size_t first = 0, end = 0; first < splits.size(); first = end) {
-    while (end < splits.size() && splits[end].first == splits[first].first) ++end;
-    Append(outcomes, first, end, result);
+    const auto begin = static_cast<std::ptrdiff_t>(result.rows.size());
+    for (; end < splits.size() && splits[end].first == splits[first].first; ++end) {
+      BacktestResult& of_split = outcomes[end].first;
+      result.not_predicted += of_split.not_predicted;
+      result.not_measured += of_split.not_measured;
+      std::ranges::move(of_split.rows, std::back_inserter(result.rows));
+    }
+    std::ranges::stable_sort(result.rows.begin() + begin, result.rows.end(), {}, &BacktestRow::factor);
   }
   std::vector<PhaseProjection> fitted;
   fitted.reserve(outcomes.size());
