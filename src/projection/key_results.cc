@@ -184,23 +184,6 @@ double SecondsFrom(double speedup, double cores, const ReferenceRuns& runs, Scal
   return runs.reach / speedup * (scaling == Scaling::kWeak ? cores / runs.cores : 1);
 }
 
-std::optional<TimeEstimate> ProjectTime(const FactorProjection& speedup, const ReferenceRuns& runs, Scaling scaling) {
-  TimeEstimate result;
-  result.iterations = runs.iterations;
-  for (const ProjectedValue& target : speedup.targets) {
-    const auto seconds = [&](double at) { return SecondsFrom(at, target.cores, runs, scaling); };
-    const auto turned = [&](const std::optional<IntervalBounds>& bounds) -> std::optional<OpenBounds> {
-      if (!bounds) return std::nullopt;
-      const double longest = seconds(bounds->low);
-      return OpenBounds{seconds(bounds->high), std::isfinite(longest) ? std::optional(longest) : std::nullopt};
-    };
-    const double value = seconds(target.value);
-    if (!std::isfinite(value)) continue;
-    result.targets.push_back({target.cores, target.ratio, value, turned(target.interval80), turned(target.interval95)});
-  }
-  return result.targets.empty() ? std::nullopt : std::optional(result);
-}
-
 std::optional<OpenBounds> GainBounds(const std::optional<IntervalBounds>& factor) {
   if (!factor || !std::isfinite(1 / factor->high)) return std::nullopt;
   const double most = 1 / factor->low - 1;
@@ -280,7 +263,19 @@ std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const Fac
   key_results.peak = FindPeak(speedup);
   const std::optional<Scaling> scaling = ScalingOf(table, rows);
   if (compares && runs->has_times && scaling) {
-    key_results.time = ProjectTime(*phase.Find(Factor::kSpeedup), *runs, *scaling);
+    TimeEstimate time{runs->iterations, {}};
+    for (const ProjectedValue& target : phase.Find(Factor::kSpeedup)->targets) {
+      const auto seconds = [&](double at) { return SecondsFrom(at, target.cores, *runs, *scaling); };
+      const auto turned = [&](const std::optional<IntervalBounds>& bounds) -> std::optional<OpenBounds> {
+        if (!bounds) return std::nullopt;
+        const double longest = seconds(bounds->low);
+        return OpenBounds{seconds(bounds->high), std::isfinite(longest) ? std::optional(longest) : std::nullopt};
+      };
+      const double value = seconds(target.value);
+      if (!std::isfinite(value)) continue;
+      time.targets.push_back({target.cores, target.ratio, value, turned(target.interval80), turned(target.interval95)});
+    }
+    if (!time.targets.empty()) key_results.time = std::move(time);
   }
   key_results.perfect = PerfectFactors(phase, key_results.time);
   return key_results;

@@ -57,29 +57,21 @@ double GrowthBetween(double from_ranks, double to_ranks, double growth) {
   return from > 0 ? std::max(0.0, 1 + growth * (to / from - 1)) : 1;
 }
 
+// For numbers whose squares do not overflow; takes less time than std::hypot.
+double Hypotenuse(double a, double b) { return std::sqrt(a * a + b * b); }
+
 }  // namespace
 
 double ExpectedLargestNormal(double count) { return count > 1 ? -NormalQuantile(0.625 / (count + 0.25)) : 0; }
 
 std::optional<LoadBalanceByLoads> LoadBalanceByLoads::From(const std::vector<FactorRow>& rows, std::uint64_t seed) {
-  std::vector<Level> levels = LevelsOf(rows);
-  if (levels.size() < kFewestCounts || !levels.back().excess_of_half) return std::nullopt;
-  // The number of ranks must be predictable: it grows with the cores, to less than a rank.
-  const double per_core = levels.back().ranks / levels.back().cores;
-  const bool grow_alike = std::ranges::all_of(
-      levels, [&](const Level& level) { return std::fabs(level.ranks - per_core * level.cores) < 1 - 1e-9; });
-  if (!grow_alike) return std::nullopt;
-  return LoadBalanceByLoads(std::move(levels), seed);
-}
-
-std::vector<LoadBalanceByLoads::Level> LoadBalanceByLoads::LevelsOf(const std::vector<FactorRow>& rows) {
   std::map<std::int64_t, std::vector<const FactorRow*>> by_cores;
   for (const FactorRow& row : rows) {
     if (row.values[Factor::kLoadBalance].value_or(0) > 0) by_cores[row.cores].push_back(&row);
   }
   std::vector<Level> levels;
   for (const auto& [cores, runs] : by_cores) {
-    Level level;
+    Level& level = levels.emplace_back();
     level.cores = static_cast<double>(cores);
     level.ranks = *MeanOf(runs, [](const FactorRow& run) { return std::optional(static_cast<double>(run.ranks)); });
     level.excess = *MeanOf(runs, [](const FactorRow& run) {
@@ -90,9 +82,14 @@ std::vector<LoadBalanceByLoads::Level> LoadBalanceByLoads::LevelsOf(const std::v
       return *run.loads->largest_of_half - 1;
     });
     level.persistent_share = *MeanOf(runs, PersistentShare);
-    levels.push_back(level);
   }
-  return levels;
+  if (levels.size() < kFewestCounts || !levels.back().excess_of_half) return std::nullopt;
+  // The number of ranks must be predictable: it grows with the cores, to less than a rank.
+  const double per_core = levels.back().ranks / levels.back().cores;
+  const bool grow_alike = std::ranges::all_of(
+      levels, [&](const Level& level) { return std::fabs(level.ranks - per_core * level.cores) < 1 - 1e-9; });
+  if (!grow_alike) return std::nullopt;
+  return LoadBalanceByLoads(std::move(levels), seed);
 }
 
 LoadBalanceByLoads::LoadBalanceByLoads(std::vector<Level> levels, std::uint64_t seed)
@@ -205,13 +202,6 @@ std::vector<double> LoadBalanceByLoads::DrawsAt(double cores) const {
   }
   return values;
 }
-
-namespace {
-
-// For numbers whose squares do not overflow; takes less time than std::hypot.
-double Hypotenuse(double a, double b) { return std::sqrt(a * a + b * b); }
-
-}  // namespace
 
 double Doublings(double cores, double from) { return std::max(0.0, std::log2(cores / from)); }
 

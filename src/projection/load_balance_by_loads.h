@@ -62,7 +62,6 @@ class LoadBalanceByLoads {
 
   LoadBalanceByLoads(std::vector<Level> levels, std::uint64_t seed);
 
-  static std::vector<Level> LevelsOf(const std::vector<FactorRow>& rows);
   double GrowthOfLargest() const;
   template <typename Share>
   Trend TrendOf(Share share) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -122,16 +123,6 @@ std::vector<DataPoint> Kept(const std::vector<PathLossProjection>& paths) {
   return kept;
 }
 
-// The efficiency if a path were the only one that loses anything: what is kept, over that and what the path takes.
-std::vector<DataPoint> EfficienciesOf(const PathLossProjection& path, const std::vector<DataPoint>& kept) {
-  std::vector<DataPoint> efficiencies;
-  for (std::size_t run = 0; run < kept.size(); ++run) {
-    const double left = std::max(kSmallestValue, kept[run].value), lost = std::max(0.0, path.measured[run].value);
-    efficiencies.push_back({kept[run].cores, std::max(kSmallestValue, left / (left + lost))});
-  }
-  return efficiencies;
-}
-
 const ProjectedValue* TargetOf(const PhaseProjection* factors, Factor factor, double cores) {
   const FactorProjection* found = factors == nullptr ? nullptr : factors->Find(factor);
   if (found == nullptr) return nullptr;
@@ -195,20 +186,6 @@ void AddShares(const std::vector<PathLossProjection*>& paths, const std::vector<
   }
 }
 
-// A loss of 1 % may be known to half of itself and decides the same. So the level is that of the efficiency without
-// it, 1 - loss. It never gets better from one target to the next.
-void MarkReliability(LossMeasure measure, const PhaseProjection* factors, const ReliabilityLimits& limits,
-                     PathLossProjection& path) {
-  const Factor factor = FactorOf(measure);
-  Reliability level = Reliability::kReliable;
-  for (ProjectedLoss& target : path.targets) {
-    const IntervalBounds left80{1 - target.loss80->high, 1 - target.loss80->low};
-    level = std::max(level, LevelOf(factor, 1 - target.loss, left80, limits));
-    if (factors != nullptr) level = std::max(level, ReliabilityOf(*factors, factor, target.cores));
-    target.reliability = level;
-  }
-}
-
 // `factors`: may be null. `over_net`: as of FindOffsets.
 void FitPaths(const ModelLibrary& library, const ProjectionOptions& options, const PhaseProjection* factors,
               double over_net, LossProjection& result) {
@@ -225,9 +202,15 @@ void FitPaths(const ModelLibrary& library, const ProjectionOptions& options, con
   std::vector<std::vector<std::vector<double>>> draws_of_ratios(targets.size());
   std::vector<PathLossProjection*> with_curve;
   for (PathLossProjection& path : result.paths) {
+    // The efficiency if the path were the only one that loses anything: what is kept, over that and what the path
+    // takes.
+    std::vector<DataPoint> efficiencies;
+    for (std::size_t run = 0; run < kept.size(); ++run) {
+      const double left = std::max(kSmallestValue, kept[run].value), lost = std::max(0.0, path.measured[run].value);
+      efficiencies.push_back({kept[run].cores, std::max(kSmallestValue, left / (left + lost))});
+    }
     const std::uint64_t seed = SeedFor(options.seed, path.path);
-    const Ensemble ensemble =
-        FitEnsemble(candidates, EfficienciesOf(path, kept), 1.0, places, seed, options.models.weighs_alike);
+    const Ensemble ensemble = FitEnsemble(candidates, efficiencies, 1.0, places, seed, options.models.weighs_alike);
     if (!ensemble.IsUsable()) continue;
     path.model = ensemble.members.front().model->id;
     path.formula = ensemble.members.front().model->formula.text();
@@ -243,28 +226,19 @@ void FitPaths(const ModelLibrary& library, const ProjectionOptions& options, con
     AddShares(with_curve, ratios[target], draws_of_ratios[target],
               MostLost(result.measure, factors, over_net, targets[target]), targets[target]);
   }
-  for (PathLossProjection* path : with_curve)
-    MarkReliability(result.measure, factors, options.reliability_limits, *path);
+  // A loss of 1 % may be known to half of itself and decides the same. So the level is that of the efficiency without
+  // it, 1 - loss. It never gets better from one target to the next.
+  const Factor factor = FactorOf(result.measure);
+  for (PathLossProjection* path : with_curve) {
+    Reliability level = Reliability::kReliable;
+    for (ProjectedLoss& target : path->targets) {
+      const IntervalBounds left80{1 - target.loss80->high, 1 - target.loss80->low};
+      level = std::max(level, LevelOf(factor, 1 - target.loss, left80, options.reliability_limits));
+      if (factors != nullptr) level = std::max(level, ReliabilityOf(*factors, factor, target.cores));
+      target.reliability = level;
+    }
+  }
   if (with_curve.empty() && !result.paths.empty()) result.obstacle = "no model could be fitted to any call path";
-}
-
-// The largest first, at the last target where all are reliable, else in the largest run.
-void SortPaths(LossProjection& result) {
-  std::size_t at = 0;
-  bool any = !result.paths.empty();
-  for (const PathLossProjection& path : result.paths) any = any && !path.targets.empty();
-  const std::size_t targets = any ? result.paths.front().targets.size() : 0;
-  const auto is_reliable = [&](std::size_t target) {
-    return std::all_of(result.paths.begin(), result.paths.end(), [&](const PathLossProjection& path) {
-      return path.targets[target].reliability == Reliability::kReliable;
-    });
-  };
-  while (at < targets && is_reliable(at)) ++at;
-  const auto value = [&](const PathLossProjection& path) {
-    return at > 0 ? path.targets[at - 1].loss : path.measured.back().value;
-  };
-  std::stable_sort(result.paths.begin(), result.paths.end(),
-                   [&](const PathLossProjection& a, const PathLossProjection& b) { return value(a) > value(b); });
 }
 
 // One phase and measure over all runs. `factors`: null where they are not projected.
@@ -280,7 +254,21 @@ void ProjectMeasure(const std::vector<RunLosses>& runs, const PhaseProjection* f
   ChoosePaths(runs, result);
   const double over_net = FindOffsets(result);
   if (result.obstacle.empty()) FitPaths(library, options, factors, over_net, result);
-  SortPaths(result);
+  // The largest first, at the last target where all are reliable, else in the largest run.
+  const bool any = !result.paths.empty() && std::ranges::none_of(result.paths, [](const PathLossProjection& path) {
+    return path.targets.empty();
+  });
+  const auto is_reliable = [&](std::size_t target) {
+    return std::ranges::all_of(result.paths, [&](const PathLossProjection& path) {
+      return path.targets[target].reliability == Reliability::kReliable;
+    });
+  };
+  std::size_t at = 0;
+  while (any && at < result.paths.front().targets.size() && is_reliable(at)) ++at;
+  const auto value = [&](const PathLossProjection& path) {
+    return at > 0 ? path.targets[at - 1].loss : path.measured.back().value;
+  };
+  std::ranges::stable_sort(result.paths, std::greater(), value);
 }
 
 }  // namespace

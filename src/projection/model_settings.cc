@@ -88,34 +88,28 @@ void RequireModels(const ModelSettings& settings, const ModelLibrary& library) {
   }
 }
 
-namespace {
-
-// "12 candidate models per factor, ...: constant, ...; mine for transferEfficiency".
-std::string DescribeStandard(ModelChoice standard, const ModelLibrary& library) {
-  if (standard.options.size() == 1 && standard.options[0].second.size() == 1) {
-    return Describe(standard) + " for every factor";
-  }
-  std::string of_some;
-  const bool is_chosen = !standard.options.empty();
-  for (const ScalingModel* model : library.InOrder()) {
-    if (is_chosen || !model->roles.contains(ModelRole::kCores)) continue;
-    if (model->factors.empty()) {
-      standard.options.emplace_back(model->id, std::vector<int>());
-      continue;
-    }
-    std::vector<std::string_view> ids;
-    for (const Factor factor : model->factors) ids.push_back(Describe(factor).id);
-    of_some += fmt::format("; {} for {}", model->id, fmt::join(ids, ", "));
-  }
-  return fmt::format(
-      "{} candidate models per factor, weighted by how well each predicts the larger runs from the smaller ones: {}{}",
-      standard.options.size(), Describe(standard), of_some);
-}
-
-}  // namespace
-
 std::string Describe(const ModelSettings& settings, const ModelLibrary& library) {
-  std::string text = DescribeStandard(settings.standard, library);
+  ModelChoice standard = settings.standard;
+  std::string text, of_some;
+  if (standard.options.size() == 1 && standard.options[0].second.size() == 1) {
+    text = Describe(standard) + " for every factor";
+  } else {  // "12 candidate models per factor, ...: constant, ...; mine for transferEfficiency"
+    const bool is_chosen = !standard.options.empty();
+    for (const ScalingModel* model : library.InOrder()) {
+      if (is_chosen || !model->roles.contains(ModelRole::kCores)) continue;
+      if (model->factors.empty()) {
+        standard.options.emplace_back(model->id, std::vector<int>());
+        continue;
+      }
+      std::vector<std::string_view> ids;
+      for (const Factor factor : model->factors) ids.push_back(Describe(factor).id);
+      of_some += fmt::format("; {} for {}", model->id, fmt::join(ids, ", "));
+    }
+    text = fmt::format(
+        "{} candidate models per factor, weighted by how well each predicts the larger runs from the smaller ones: "
+        "{}{}",
+        standard.options.size(), Describe(standard), of_some);
+  }
   if (settings.weighs_alike) text += "; all runs count alike";
   for (const auto& [factor, choice] : settings.by_factor) {
     text += fmt::format("; {}: {}", Describe(factor).id, Describe(choice));

@@ -78,19 +78,6 @@ double KnownUpTo(const FactorProjection& projection, double largest) {
       .first;
 }
 
-// Factors whose intervals limit the range: one, or several of which the first to get too wide does.
-std::vector<const FactorProjection*> LimitingFactors(const PhaseProjection& phase) {
-  std::vector<const FactorProjection*> others;
-  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
-    const FactorProjection* found = phase.Find(factor);
-    if (found != nullptr && !found->curve.empty()) return {found};
-  }
-  for (const FactorProjection& projection : phase.factors) {
-    if (projection.factor != Factor::kSpeedup && !projection.curve.empty()) others.push_back(&projection);
-  }
-  return others;
-}
-
 // Measured only, then crossed at fewer cores, then not crossed.
 bool IsNearer(const ReliableRange& a, const ReliableRange& b) {
   const auto is_open = [](const ReliableRange& range) { return range.reach == Reach::kAtLeast; };
@@ -130,7 +117,17 @@ Reliability LevelOf(Factor factor, double value, const std::optional<IntervalBou
 std::optional<ReliableRange> FindReliableRange(const PhaseProjection& phase, const ReliabilityLimits& limits) {
   std::optional<ReliableRange> nearest;
   if (!phase.obstacle.empty() || phase.fitted_cores.empty()) return nearest;
-  for (const FactorProjection* projection : LimitingFactors(phase)) {
+  // Factors whose intervals limit the range: one, or several of which the first to get too wide does.
+  std::vector<const FactorProjection*> limiting;
+  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+    const FactorProjection* found = phase.Find(factor);
+    if (limiting.empty() && found != nullptr && !found->curve.empty()) limiting.push_back(found);
+  }
+  const bool is_one = !limiting.empty();
+  for (const FactorProjection& projection : phase.factors) {
+    if (!is_one && projection.factor != Factor::kSpeedup && !projection.curve.empty()) limiting.push_back(&projection);
+  }
+  for (const FactorProjection* projection : limiting) {
     const ReliableRange range = RangeOf(*projection, phase.fitted_cores.back(), limits);
     if (!nearest || IsNearer(range, *nearest)) nearest = range;
   }
@@ -203,29 +200,9 @@ constexpr std::size_t kAssumedOutcomes = 12;  // outcomes a run; chosen, to boun
 constexpr std::size_t kMostChoices = 6;       // chosen: as many as reports list
 constexpr double kLargestStep = 4;            // over the largest run; chosen: who has run that many can run these
 
-// Width of the middle 80 % of values that have these logarithms.
-double WidthOf(std::vector<double> draws) {
-  const auto at = [&](double share) {
-    const auto place = draws.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(draws.size() - 1));
-    std::nth_element(draws.begin(), place, draws.end());
-    return std::exp(*place);
-  };
-  return at(0.9) - at(0.1);
-}
-
 bool ArePowers(const std::vector<double>& cores, int power) {
   return std::all_of(cores.begin(), cores.end(),
                      [&](double count) { return std::pow(std::round(std::pow(count, 1.0 / power)), power) == count; });
-}
-
-// 3 or 2 where the program has run on cubes or squares of cores only, as some must; else 1.
-int PowerOf(const std::vector<double>& cores) {
-  const bool doubles = std::all_of(cores.begin(), cores.end(), [&](double count) {
-    const double doublings = std::log2(count / cores.front());
-    return doublings == std::round(doublings);
-  });
-  if (doubles) return 1;
-  return ArePowers(cores, 3) ? 3 : ArePowers(cores, 2) ? 2 : 1;
 }
 
 // Which draws stand for what is believed after a run with this outcome: as many as before, each as often as it agrees,
@@ -279,7 +256,14 @@ double WidthAfter(const std::vector<const FactorDraws*>& factors, const std::vec
     }
   }
   double sum = 0;
-  for (std::vector<double>& of_outcome : logarithms) sum += WidthOf(std::move(of_outcome));
+  for (std::vector<double>& draws : logarithms) {  // the width of the middle 80 %
+    const auto at = [&](double share) {
+      const auto place = draws.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(draws.size() - 1));
+      std::nth_element(draws.begin(), place, draws.end());
+      return std::exp(*place);
+    };
+    sum += at(0.9) - at(0.1);
+  }
   return sum / kAssumedOutcomes;
 }
 
@@ -287,7 +271,12 @@ double WidthAfter(const std::vector<const FactorDraws*>& factors, const std::vec
 
 std::vector<double> CandidateRuns(const std::vector<double>& fitted_cores, double target) {
   const double smallest = fitted_cores.front(), largest = fitted_cores.back();
-  const int power = PowerOf(fitted_cores);
+  const bool doubles = std::ranges::all_of(fitted_cores, [&](double count) {
+    const double doublings = std::log2(count / smallest);
+    return doublings == std::round(doublings);
+  });
+  // Where the program has run on cubes or squares of cores only, as some must.
+  const int power = doubles ? 1 : ArePowers(fitted_cores, 3) ? 3 : ArePowers(fitted_cores, 2) ? 2 : 1;
   const auto nearest = [&](double cores) { return std::pow(std::round(std::pow(cores, 1.0 / power)), power); };
   std::set<double> candidates = {smallest, largest};
   for (double cores = 2 * smallest; cores < largest; cores *= 2) {

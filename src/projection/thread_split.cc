@@ -81,7 +81,12 @@ class Splitter {
       return result;
     }
     AddValues(table, options.reliability_limits, cores, result);
-    AddGain(result);
+    result.gain = WantedGain();
+    if (!result.gain) return result;
+    const Estimate from = EstimateAt(result.gain->processes, result.gain->from);
+    const Estimate to = EstimateAt(result.gain->processes, result.gain->to);
+    const double more = static_cast<double>(result.gain->to) / static_cast<double>(result.gain->from);
+    result.gain->speedup = RatioOf(more, to.global, to.globals, from.global, from.globals);
     return result;
   }
 
@@ -210,15 +215,6 @@ class Splitter {
     const double larger = ScalingOf(table, rows_) == Scaling::kWeak ? 1 : cores / anchor->cores;
     const std::vector<double> reference(kFactorDraws, anchor->global_efficiency);
     split.seconds = RatioOf(*seconds / larger, anchor->global_efficiency, reference, own.global, own.globals);
-  }
-
-  void AddGain(ThreadSplits& result) const {
-    result.gain = WantedGain();
-    if (!result.gain) return;
-    const Estimate from = EstimateAt(result.gain->processes, result.gain->from);
-    const Estimate to = EstimateAt(result.gain->processes, result.gain->to);
-    const double more = static_cast<double>(result.gain->to) / static_cast<double>(result.gain->from);
-    result.gain->speedup = RatioOf(more, to.global, to.globals, from.global, from.globals);
   }
 
   const std::vector<FactorRow> rows_;
