@@ -47,12 +47,6 @@ std::map<double, double> MeansOver(SplitAxis axis, const std::vector<FactorRow>&
   return means;
 }
 
-double LargestChange(const std::map<double, double>& before, const std::map<double, double>& after) {
-  double largest = before.empty() ? 1 : 0;
-  for (const auto& [count, effect] : before) largest = std::max(largest, std::fabs(after.at(count) - effect));
-  return largest;
-}
-
 // The logarithms of f and g at the counts that were run, by least squares; g is 1 at the fewest threads.
 Effects LogEffects(const std::vector<FactorRow>& rows, Factor factor) {
   Effects effects;
@@ -66,7 +60,8 @@ Effects LogEffects(const std::vector<FactorRow>& rows, Factor factor) {
         const auto found = rest.find(CountOf(row, other));
         return found == rest.end() ? 0 : found->second;
       });
-      change = std::max(change, LargestChange(effects[axis], means));
+      if (effects[axis].empty()) change = std::max(change, 1.0);
+      for (const auto& [count, effect] : effects[axis]) change = std::max(change, std::fabs(means.at(count) - effect));
       effects[axis] = std::move(means);
     }
   }
@@ -96,26 +91,68 @@ bool DependsOnCores(const std::vector<FactorRow>& rows, Factor factor, const Eff
   return of_cores / static_cast<double>(rows.size() - own) <= of_both / static_cast<double>(rows.size() - both);
 }
 
-// Sum of the squares of what the effects of both axes leave of the logarithms.
-double SquaresLeft(const std::vector<FactorRow>& rows, Factor factor, const Effects& effects) {
-  double sum = 0;
+// The weight of the product of overheads beside f(n) g(m), both with as many effects: by the likelihoods of normal
+// errors whose deviation is unknown. Without runs to spare nothing speaks for it.
+double WeightOfOverhead(const std::vector<FactorRow>& rows, Factor factor, const Effects& effects,
+                        double left_by_overhead) {
+  const std::size_t both = effects.at(SplitAxis::kProcesses).size() + effects.at(SplitAxis::kThreads).size() - 1;
+  if (rows.size() <= both) return 0;
+  double left_by_effects = 0;  // sums of squares of what is left of the logarithms
   for (const FactorRow& row : rows) {
     double left = std::log(*row.values[factor]);
     for (const auto& [axis, of_axis] : effects) left -= of_axis.at(CountOf(row, axis));
-    sum += left * left;
+    left_by_effects += left * left;
   }
-  return sum;
-}
-
-// The weight of the product of overheads beside f(n) g(m), both with as many effects: by the likelihoods of normal
-// errors whose deviation is unknown. Without runs to spare nothing speaks for it.
-double WeightOfOverhead(const std::vector<FactorRow>& rows, const Effects& effects, double left_by_overhead,
-                        double left_by_effects) {
-  const std::size_t both = effects.at(SplitAxis::kProcesses).size() + effects.at(SplitAxis::kThreads).size() - 1;
-  if (rows.size() <= both) return 0;
   const double rounding = static_cast<double>(rows.size()) * kSmallestSigma * kSmallestSigma;
   const double ratio = (left_by_overhead + rounding) / (left_by_effects + rounding);
   return 1 / (1 + kOddsAgainstOverhead * std::pow(ratio, static_cast<double>(rows.size() - both) / 2));
+}
+
+constexpr int kMostOverheadTurns = 1000;    // turns over both effects; chosen: chains of runs need some hundred
+constexpr double kOverheadSettled = 1e-12;  // share of the largest overhead; chosen: rounding
+// Chosen: of 1 %, noise of half a percent is half.
+constexpr double kLeastOverhead = 0.01;
+// Times a run's own overhead, up to which it says what that would be at the most of the other number; beyond, noise is
+// all that it would say. Chosen: an overhead a third as large is known a third as well.
+constexpr double kMostRescaled = 3;
+
+double OverheadOf(double share) { return 1 / std::min(1.0, share) - 1; }
+
+// Effects of one axis given those of the other, by least squares of ln y = -ln(1 + overhead), linearized.
+AxisEffects EffectsGiven(const AxisEffects& other, SplitAxis axis, const std::vector<FactorRow>& rows, Factor factor) {
+  std::map<double, std::pair<double, double>> sums;
+  for (const FactorRow& row : rows) {
+    const double share = std::min(1.0, *row.values[factor]);
+    const double effect = other.at(CountOf(row, Other(axis)));
+    auto& [products, squares] = sums[CountOf(row, axis)];
+    products += share * share * OverheadOf(share) * effect;
+    squares += share * share * effect * effect;
+  }
+  AxisEffects effects;
+  for (const auto& [count, sum] : sums) effects[count] = sum.second > 0 ? sum.first / sum.second : 0;
+  return effects;
+}
+
+// Those of threads are 1 at the most threads.
+Effects OverheadEffects(const std::vector<FactorRow>& rows, Factor factor) {
+  Effects effects;
+  AxisEffects &of_processes = effects[SplitAxis::kProcesses], &of_threads = effects[SplitAxis::kThreads];
+  for (const FactorRow& row : rows) of_threads[CountOf(row, SplitAxis::kThreads)] = 1;
+  double change = 1;
+  for (int turn = 0; turn < kMostOverheadTurns && change > kOverheadSettled; ++turn) {
+    of_processes = EffectsGiven(of_threads, SplitAxis::kProcesses, rows, factor);
+    AxisEffects threads = EffectsGiven(of_processes, SplitAxis::kThreads, rows, factor);
+    const double scale = threads.rbegin()->second;
+    if (!(scale > 0)) return effects;
+    change = 0;
+    for (auto& [count, effect] : threads) {
+      effect /= scale;
+      change = std::max(change, std::fabs(effect - of_threads.at(count)));
+    }
+    for (auto& [count, effect] : of_processes) effect *= scale;
+    of_threads = std::move(threads);
+  }
+  return effects;
 }
 
 double CountAt(double processes, double threads, SplitAxis axis) {
@@ -175,36 +212,25 @@ SeparableFactor::SeparableFactor(const std::vector<FactorRow>& rows, Factor fact
       points.push_back({CountOf(row, axis), limit ? std::min(*limit, value) : value, row.standard_errors[factor]});
     }
     const std::uint64_t own_seed = SeedFor(seed, NameOf(axis));
-    const auto& curve = curves_[axis] =
-        std::make_unique<Ensemble>(FitEnsemble(candidates, points, limit, found->second, own_seed));
-    if (!curve->IsUsable()) {
-      is_usable_ = false;
-      return;
-    }
-    draws_.try_emplace(axis, *curve, library.intervals(), SeedFor(own_seed, "draws"));
+    const Ensemble& curve = curves_[axis] = FitEnsemble(candidates, points, limit, found->second, own_seed);
+    is_usable_ = curve.IsUsable();
+    if (!is_usable_) return;
+    draws_.try_emplace(axis, curve, library.intervals(), SeedFor(own_seed, "draws"));
   }
   if (draws_.size() < 2 || !limit) return;
-  overhead_ = std::make_unique<OverheadProduct>(rows, factor, candidates, library, reach, seed);
-  if (!overhead_->is_usable()) {
-    overhead_.reset();
-    return;
-  }
-  overhead_weight_ = WeightOfOverhead(rows, effects, overhead_->sum_of_squares(), SquaresLeft(rows, factor, effects));
+  const std::optional<double> left = FitOverhead(rows, factor, candidates, library, reach, seed);
+  if (!left) return;
+  overhead_weight_ = WeightOfOverhead(rows, factor, effects, *left);
   first_draw_ = static_cast<double>(SeedFor(seed, "overhead")) / static_cast<double>(UINT64_MAX);
 }
 
-SeparableFactor::~SeparableFactor() = default;
-
-double SeparableFactor::ByProduct(double processes, double threads) const {
-  double value = constant_;
-  for (const auto& [axis, curve] : curves_) value *= curve->ValueAt(CountAt(processes, threads, axis));
-  return value;
-}
-
 double SeparableFactor::ValueAt(double processes, double threads) const {
-  const double value = ByProduct(processes, threads);
-  if (!overhead_) return value;
-  return std::pow(value, 1 - overhead_weight_) * std::pow(overhead_->ValueAt(processes, threads), overhead_weight_);
+  double value = constant_;
+  for (const auto& [axis, curve] : curves_) value *= curve.ValueAt(CountAt(processes, threads, axis));
+  if (overhead_draws_.size() < 2) return value;
+  const double by_overhead = ByOverhead(overhead_curves_.at(SplitAxis::kProcesses).ValueAt(processes),
+                                        overhead_curves_.at(SplitAxis::kThreads).ValueAt(threads));
+  return std::pow(value, 1 - overhead_weight_) * std::pow(by_overhead, overhead_weight_);
 }
 
 void SeparableFactor::MultiplyDraws(double processes, double threads, std::vector<double>& values) const {
@@ -213,120 +239,56 @@ void SeparableFactor::MultiplyDraws(double processes, double threads, std::vecto
     const std::vector<double> of_axis = draws.At(CountAt(processes, threads, axis));
     for (std::size_t i = 0; i < own.size(); ++i) own[i] *= of_axis[i];
   }
-  if (overhead_) {
-    const std::vector<double> by_overhead = overhead_->DrawsAt(processes, threads);
+  if (overhead_draws_.size() == 2) {
+    const std::vector<double> over_processes = overhead_draws_.at(SplitAxis::kProcesses).At(processes);
+    const std::vector<double> over_threads = overhead_draws_.at(SplitAxis::kThreads).At(threads);
     for (std::size_t i = 0; i < own.size(); ++i) {
       const double place = first_draw_ + static_cast<double>(i) * std::numbers::phi;  // spreads them evenly
-      if (place - std::floor(place) < overhead_weight_) own[i] = by_overhead[i];
+      if (place - std::floor(place) < overhead_weight_) own[i] = ByOverhead(over_processes[i], over_threads[i]);
     }
   }
   for (std::size_t i = 0; i < values.size(); ++i) values[i] *= own[i];
 }
 
-namespace {
-
-constexpr int kMostOverheadTurns = 1000;    // turns over both effects; chosen: chains of runs need some hundred
-constexpr double kOverheadSettled = 1e-12;  // share of the largest overhead; chosen: rounding
-// Chosen: of 1 %, noise of half a percent is half.
-constexpr double kLeastOverhead = 0.01;
-// Times a run's own overhead, up to which it says what that would be at the most of the other number; beyond, noise is
-// all that it would say. Chosen: an overhead a third as large is known a third as well.
-constexpr double kMostRescaled = 3;
-
-double OverheadOf(double share) { return 1 / std::min(1.0, share) - 1; }
-
-// Effects of one axis given those of the other, by least squares of ln y = -ln(1 + overhead), linearized.
-AxisEffects EffectsGiven(const AxisEffects& other, SplitAxis axis, const std::vector<FactorRow>& rows, Factor factor) {
-  std::map<double, std::pair<double, double>> sums;
-  for (const FactorRow& row : rows) {
-    const double share = std::min(1.0, *row.values[factor]);
-    const double effect = other.at(CountOf(row, Other(axis)));
-    auto& [products, squares] = sums[CountOf(row, axis)];
-    products += share * share * OverheadOf(share) * effect;
-    squares += share * share * effect * effect;
-  }
-  AxisEffects effects;
-  for (const auto& [count, sum] : sums) effects[count] = sum.second > 0 ? sum.first / sum.second : 0;
-  return effects;
-}
-
-// Those of threads are 1 at the most threads.
-Effects OverheadEffects(const std::vector<FactorRow>& rows, Factor factor) {
-  Effects effects;
-  AxisEffects &of_processes = effects[SplitAxis::kProcesses], &of_threads = effects[SplitAxis::kThreads];
-  for (const FactorRow& row : rows) of_threads[CountOf(row, SplitAxis::kThreads)] = 1;
-  double change = 1;
-  for (int turn = 0; turn < kMostOverheadTurns && change > kOverheadSettled; ++turn) {
-    of_processes = EffectsGiven(of_threads, SplitAxis::kProcesses, rows, factor);
-    AxisEffects threads = EffectsGiven(of_processes, SplitAxis::kThreads, rows, factor);
-    const double scale = threads.rbegin()->second;
-    if (!(scale > 0)) return effects;
-    change = 0;
-    for (auto& [count, effect] : threads) {
-      effect /= scale;
-      change = std::max(change, std::fabs(effect - of_threads.at(count)));
-    }
-    for (auto& [count, effect] : of_processes) effect *= scale;
-    of_threads = std::move(threads);
-  }
-  return effects;
-}
-
-// Runs as if each had the most of the other number, with errors that are rescaled, too. `sigma`: of ln y of a run.
-std::vector<DataPoint> PointsAtTheMost(const std::vector<FactorRow>& rows, Factor factor, SplitAxis axis,
-                                       const AxisEffects& other, double sigma) {
-  std::vector<DataPoint> points;
-  for (const FactorRow& row : rows) {
-    const double effect = other.at(CountOf(row, Other(axis))), most = other.rbegin()->second;
-    if (most > kMostRescaled * effect) continue;
-    const double overhead = OverheadOf(*row.values[factor]), share = 1 / (1 + overhead * most / effect);
-    points.push_back({CountOf(row, axis), share, share * share * sigma * (1 + overhead) * most / effect});
-  }
-  return points;
-}
-
-}  // namespace
-
-OverheadProduct::OverheadProduct(const std::vector<FactorRow>& rows, Factor factor,
-                                 const std::vector<Candidate>& candidates, const ModelLibrary& library,
-                                 const std::map<SplitAxis, std::vector<double>>& reach, std::uint64_t seed) {
+std::optional<double> SeparableFactor::FitOverhead(const std::vector<FactorRow>& rows, Factor factor,
+                                                   const std::vector<Candidate>& candidates,
+                                                   const ModelLibrary& library,
+                                                   const std::map<SplitAxis, std::vector<double>>& reach,
+                                                   std::uint64_t seed) {
   const Effects effects = OverheadEffects(rows, factor);
   const AxisEffects &of_processes = effects.at(SplitAxis::kProcesses), &of_threads = effects.at(SplitAxis::kThreads);
-  common_ = of_processes.rbegin()->second;
+  most_overhead_ = of_processes.rbegin()->second;
+  double sum_of_squares = 0;
   for (const FactorRow& row : rows) {
     const double overhead =
         of_processes.at(CountOf(row, SplitAxis::kProcesses)) * of_threads.at(CountOf(row, SplitAxis::kThreads));
-    sum_of_squares_ += std::pow(std::log(std::min(1.0, *row.values[factor])) + std::log1p(overhead), 2);
+    sum_of_squares += std::pow(std::log(std::min(1.0, *row.values[factor])) + std::log1p(overhead), 2);
   }
-  if (common_ < kLeastOverhead) return;
+  if (most_overhead_ < kLeastOverhead) return std::nullopt;
   const auto spare =
       static_cast<double>(rows.size()) - static_cast<double>(of_processes.size() + of_threads.size() - 1);
-  const double sigma = spare > 0 ? std::max(kSmallestSigma, std::sqrt(sum_of_squares_ / spare)) : kAssumedSigma;
+  const double sigma = spare > 0 ? std::max(kSmallestSigma, std::sqrt(sum_of_squares / spare)) : kAssumedSigma;
   for (const SplitAxis axis : {SplitAxis::kProcesses, SplitAxis::kThreads}) {
-    const std::vector<DataPoint> points = PointsAtTheMost(rows, factor, axis, effects.at(Other(axis)), sigma);
+    // Runs as if each had the most of the other number, with errors that are rescaled, too.
+    const AxisEffects& of_other = effects.at(Other(axis));
+    std::vector<DataPoint> points;
+    for (const FactorRow& row : rows) {
+      const double effect = of_other.at(CountOf(row, Other(axis))), most = of_other.rbegin()->second;
+      if (most > kMostRescaled * effect) continue;
+      const double overhead = OverheadOf(*row.values[factor]), share = 1 / (1 + overhead * most / effect);
+      points.push_back({CountOf(row, axis), share, share * share * sigma * (1 + overhead) * most / effect});
+    }
     const std::uint64_t own_seed =
         SeedFor(seed, axis == SplitAxis::kProcesses ? "overhead of processes" : "overhead of threads");
-    const auto& curve = curves_[axis] =
-        std::make_unique<Ensemble>(FitEnsemble(candidates, points, 1.0, reach.at(axis), own_seed));
-    if (!curve->IsUsable()) return;
-    draws_.try_emplace(axis, *curve, library.intervals(), SeedFor(own_seed, "draws"));
+    const Ensemble& curve = overhead_curves_[axis] = FitEnsemble(candidates, points, 1.0, reach.at(axis), own_seed);
+    if (!curve.IsUsable()) return std::nullopt;
+    overhead_draws_.try_emplace(axis, curve, library.intervals(), SeedFor(own_seed, "draws"));
   }
+  return sum_of_squares;
 }
 
-double OverheadProduct::ValueOf(double over_processes, double over_threads) const {
-  return 1 / (1 + OverheadOf(over_processes) * OverheadOf(over_threads) / common_);
-}
-
-double OverheadProduct::ValueAt(double processes, double threads) const {
-  return ValueOf(curves_.at(SplitAxis::kProcesses)->ValueAt(processes),
-                 curves_.at(SplitAxis::kThreads)->ValueAt(threads));
-}
-
-std::vector<double> OverheadProduct::DrawsAt(double processes, double threads) const {
-  std::vector<double> values = draws_.at(SplitAxis::kProcesses).At(processes);
-  const std::vector<double> over_threads = draws_.at(SplitAxis::kThreads).At(threads);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = ValueOf(values[i], over_threads[i]);
-  return values;
+double SeparableFactor::ByOverhead(double over_processes, double over_threads) const {
+  return 1 / (1 + OverheadOf(over_processes) * OverheadOf(over_threads) / most_overhead_);
 }
 
 }  // namespace farscale

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +15,6 @@
 
 namespace farscale {
 
-class OverheadProduct;
 struct FactorRow;
 
 enum class SplitAxis { kProcesses, kThreads, kCores };
@@ -27,7 +26,9 @@ double CountOf(const FactorRow& row, SplitAxis axis);
 std::string DescribeConfounded(const std::vector<FactorRow>& rows);
 
 // Shares are f(n) g(m), with g = 1 at the fewest threads; other factors only where the number of cores explains them
-// worse. There is a curve over each number that varies.
+// worse. There is a curve over each number that varies. Where both do, a share may also be one whose overhead is a
+// product, 1/y - 1 = a(n) b(m): threads that shorten the rest of the time, but not that of a factor, multiply its
+// overhead [docs/formulas.md, processes and threads].
 class SeparableFactor {
  public:
   // All rows know the factor, above 0, and are not confounded. `reach`: of the numbers that vary, where curves must be
@@ -37,7 +38,6 @@ class SeparableFactor {
                   std::uint64_t seed);
   SeparableFactor(const SeparableFactor&) = delete;
   SeparableFactor& operator=(const SeparableFactor&) = delete;
-  ~SeparableFactor();
 
   // False where a curve has no model that fits it; then there are no values.
   bool is_usable() const { return is_usable_; }
@@ -47,44 +47,21 @@ class SeparableFactor {
   void MultiplyDraws(double processes, double threads, std::vector<double>& values) const;
 
  private:
-  double ByProduct(double processes, double threads) const;
+  // Both curves of the overhead are those of the share itself: over processes at the most threads, over threads at the
+  // most processes, where overheads are large and so known best. Returns the sum of the squares of what the effects of
+  // n and m leave of ln y; nothing where there is no overhead to speak of, or no model fits a curve.
+  std::optional<double> FitOverhead(const std::vector<FactorRow>& rows, Factor factor,
+                                    const std::vector<Candidate>& candidates, const ModelLibrary& library,
+                                    const std::map<SplitAxis, std::vector<double>>& reach, std::uint64_t seed);
+  double ByOverhead(double over_processes, double over_threads) const;
 
-  std::map<SplitAxis, std::unique_ptr<Ensemble>> curves_;  // draws point to them
-  std::map<SplitAxis, FactorDraws> draws_;
+  std::map<SplitAxis, Ensemble> curves_, overhead_curves_;
+  std::map<SplitAxis, FactorDraws> draws_, overhead_draws_;  // point to the curves
   double constant_ = 1;
   bool is_usable_ = true;
-  std::unique_ptr<OverheadProduct> overhead_;  // null: it has no weight
-  double overhead_weight_ = 0;                 // share of the draws that come from it
-  double first_draw_ = 0;                      // which draws these are
-};
-
-// A share whose overhead is a product over processes n and threads m, 1/y - 1 = a(n) b(m): threads that shorten the
-// rest of the time, but not that of a factor, multiply its overhead [docs/formulas.md, processes and threads].
-
-// Both curves are those of the share itself: over processes at the most threads, over threads at the most processes,
-// where overheads are large and so known best.
-class OverheadProduct {
- public:
-  // As for SeparableFactor; both numbers vary.
-  OverheadProduct(const std::vector<FactorRow>& rows, Factor factor, const std::vector<Candidate>& candidates,
-                  const ModelLibrary& library, const std::map<SplitAxis, std::vector<double>>& reach,
-                  std::uint64_t seed);
-
-  // True if there is an overhead to speak of, and a model fits either curve.
-  bool is_usable() const { return draws_.size() == 2; }
-  // Sum of the squares of what the effects of n and m leave of ln y.
-  double sum_of_squares() const { return sum_of_squares_; }
-
-  double ValueAt(double processes, double threads) const;
-  std::vector<double> DrawsAt(double processes, double threads) const;
-
- private:
-  double ValueOf(double over_processes, double over_threads) const;
-
-  std::map<SplitAxis, std::unique_ptr<Ensemble>> curves_;  // draws point to them
-  std::map<SplitAxis, FactorDraws> draws_;
-  double common_ = 0;  // overhead at the most of both
-  double sum_of_squares_ = 0;
+  double most_overhead_ = 0;    // at the most of both
+  double overhead_weight_ = 0;  // share of the draws that come from the product of overheads
+  double first_draw_ = 0;       // which draws these are
 };
 
 }  // namespace farscale
