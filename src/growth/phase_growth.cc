@@ -115,25 +115,6 @@ std::string WhyNotStatistical(const GrowthTask& task, const GrowthModel& all, co
                      deviation->second);
 }
 
-std::string WhyNotUnderstood(const GrowthModel& model) {
-  const CallRules& rules = model.rules;
-  std::vector<std::string> counts;
-  for (const RunCalls& run : model.runs) counts.push_back(FormatCount(static_cast<std::uint64_t>(run.ranks)));
-  if (rules.Share() >= kLeastExplained) {
-    return fmt::format(
-        "the rules of {:.0f} % of the messages hold on no rank but those of the run that they were read off, at {} "
-        "ranks",
-        100 * (1 - rules.Confirmed()), Join(counts, ", "));
-  }
-  const bool is_named = std::ranges::any_of(model.runs, [](const RunCalls& run) { return !!run.named; });
-  const auto most = std::ranges::max_element(rules.missed, {}, [](const auto& site) { return site.second; });
-  const auto& [function, region] = most->first;
-  return fmt::format("{:.0f} % of the messages follow no rule that holds at {} ranks{}; most of them are {}{}",
-                     100 * (1 - rules.Share()), Join(counts, ", "),
-                     is_named ? " in the layouts that the study names" : "", model.functions[function],
-                     region.empty() ? "" : " in " + region);
-}
-
 // A model of the first runs, of which the largest are learned from.
 GrowthModel Learn(const GrowthModel& all, std::size_t runs, bool is_statistical) {
   const std::size_t first = runs > kMostRuns ? runs - kMostRuns : 0;
@@ -297,8 +278,23 @@ void GrowToTargets(const GrowthTask& task, const GrowthModel& all, const std::ve
 void GrowStatistically(const GrowthTask& task, const GrowthModel& all, const std::vector<std::int64_t>& ranks,
                        PhaseGrowth& growth) {
   const CallRules& rules = growth.model.rules;
-  const StatisticalGrowth statistical{WhyNotUnderstood(growth.model), rules.Share(), rules.Confirmed(),
-                                      CountPartners(all.runs.back())};
+  StatisticalGrowth statistical{"", rules.Share(), rules.Confirmed(), CountPartners(all.runs.back())};
+  std::vector<std::string> counts;
+  for (const RunCalls& run : growth.model.runs) counts.push_back(FormatCount(static_cast<std::uint64_t>(run.ranks)));
+  if (rules.Share() >= kLeastExplained) {
+    statistical.reason = fmt::format(
+        "the rules of {:.0f} % of the messages hold on no rank but those of the run that they were read off, at {} "
+        "ranks",
+        100 * (1 - rules.Confirmed()), Join(counts, ", "));
+  } else {
+    const bool is_named = std::ranges::any_of(growth.model.runs, [](const RunCalls& run) { return !!run.named; });
+    const auto most = std::ranges::max_element(rules.missed, {}, [](const auto& site) { return site.second; });
+    const auto& [function, region] = most->first;
+    statistical.reason = fmt::format(
+        "{:.0f} % of the messages follow no rule that holds at {} ranks{}; most of them are {}{}",
+        100 * (1 - rules.Share()), Join(counts, ", "), is_named ? " in the layouts that the study names" : "",
+        growth.model.functions[function], region.empty() ? "" : " in " + region);
+  }
   growth.refusal = statistical.reason + "; ";
   try {
     GrowthModel model = Learn(all, all.runs.size(), true);

@@ -18,22 +18,17 @@ namespace {
 void PlaceCollectives(ClassPlan& of_class, GridPlan& plan) {
   of_class.collectives.resize(of_class.posts[static_cast<std::size_t>(OperationClass::kCollective)]);
   OpenOperations open;
-  for (const std::size_t iteration : plan.chosen) {
-    for (const ClassCall& call : of_class.kinds[plan.kinds[iteration]]) {
-      open.Call(
-          call,
-          [&](const ClassPart& part, const OpenOperation& operation) {
-            if (!part.is.IsCollective()) return true;
-            auto& [group, number] = of_class.collectives[operation.slot];
-            group = part.group;
-            if (part.is.completes) number = 0;
-            return true;
-          },
-          [&](OperationClass type, const OpenOperation& operation) {
-            if (type == OperationClass::kCollective) of_class.collectives[operation.slot].second = 0;
-          });
-    }
-  }
+  const auto post = [&](const ClassPart& part, const OpenOperation& operation) {
+    if (!part.is.IsCollective()) return true;
+    auto& [group, number] = of_class.collectives[operation.slot];
+    group = part.group;
+    if (part.is.completes) number = 0;
+    return true;
+  };
+  const auto complete = [&](OperationClass type, const OpenOperation& operation) {
+    if (type == OperationClass::kCollective) of_class.collectives[operation.slot].second = 0;
+  };
+  plan.ForEachCall(of_class, [&](const ClassCall& call) { open.Call(call, post, complete); });
   std::vector<std::uint32_t> counts(plan.groups.size());
   for (auto& [group, number] : of_class.collectives) {
     if (number) number = counts[group]++;
@@ -65,11 +60,9 @@ void AddClass(const GrowthModel& model, std::size_t program, const ClassRules& r
       }
     }
   }
-  for (const std::size_t iteration : plan.chosen) {
-    for (const ClassCall& call : added.kinds[plan.kinds[iteration]]) {
-      for (const ClassPart& part : call.parts) added.posts[static_cast<std::size_t>(part.is.type)] += part.is.posts;
-    }
-  }
+  plan.ForEachCall(added, [&](const ClassCall& call) {
+    for (const ClassPart& part : call.parts) added.posts[static_cast<std::size_t>(part.is.type)] += part.is.posts;
+  });
   PlaceCollectives(added, plan);
 }
 

@@ -58,6 +58,13 @@ struct GridPlan {
   std::vector<std::uint16_t> class_of = {};  // one a rank
 
   const ClassPlan& PlanOf(std::size_t rank) const { return classes[class_of[rank]]; }
+  // Calls visit(call) for all that a rank of a class makes.
+  template <typename Visit>
+  void ForEachCall(const ClassPlan& of_class, const Visit& visit) const {
+    for (const std::size_t iteration : chosen) {
+      for (const ClassCall& call : of_class.kinds[kinds[iteration]]) visit(call);
+    }
+  }
 };
 
 // Throws an error of kind kNotEnoughData where the grid has ranks that are like none of the runs, or whose likes do

@@ -19,28 +19,13 @@ struct MessageEnd {
   bool is_completed = false;
 };
 
-// Follows the operations of a rank: calls post(part, operation, kind, call), which returns whether there is such an
-// operation, and complete(type, operation).
-template <typename OnPost, typename OnComplete>
-void FollowRank(const GridPlan& plan, std::size_t rank, OpenOperations& open, const OnPost& post,
-                const OnComplete& complete) {
-  open.Clear();
-  for (const std::size_t iteration : plan.chosen) {
-    for (const ClassCall& call : plan.PlanOf(rank).kinds[plan.kinds[iteration]]) {
-      open.Call(
-          call, [&](const ClassPart& part, const OpenOperation& operation) { return post(part, operation, call); },
-          complete);
-    }
-  }
-}
-
 std::int64_t Partner(const GridPlan& plan, const ClassPart& part, std::int64_t rank, std::int64_t peer) {
   return MemberAtPlaceOf(plan.grid, plan.groups[part.group], rank, peer);
 }
 
 // Finds the partners of all sends and receives of a rank, which begin at `sends` and `receives`.
 void FindEnds(const GridPlan& plan, std::size_t rank, OpenOperations& open, MessageEnd* sends, MessageEnd* receives) {
-  const auto post = [&](const ClassPart& part, const OpenOperation& operation, const ClassCall&) {
+  const auto post = [&](const ClassPart& part, const OpenOperation& operation) {
     if (part.is.IsCollective()) return true;
     const auto own = static_cast<std::int64_t>(rank);
     const std::int64_t peer = PeerBy(part.rule->peers.front(), plan.grid, own, part.stage);
@@ -53,9 +38,11 @@ void FindEnds(const GridPlan& plan, std::size_t rank, OpenOperations& open, Mess
     end.is_completed = part.is.completes;
     return true;
   };
-  FollowRank(plan, rank, open, post, [&](OperationClass type, const OpenOperation& operation) {
+  const auto complete = [&](OperationClass type, const OpenOperation& operation) {
     if (type == OperationClass::kReceive) receives[operation.slot].is_completed = true;
-  });
+  };
+  open.Clear();
+  plan.ForEachCall(plan.PlanOf(rank), [&](const ClassCall& call) { open.Call(call, post, complete); });
 }
 
 // First index of every rank among the posts of all, and behind the last.
@@ -175,18 +162,18 @@ std::pair<std::string, std::int64_t> PostSite(const GrowthModel& model, const Gr
   const std::uint32_t slot = number - first[static_cast<std::size_t>(rank)];
   std::pair<std::string, std::int64_t> site{"", -1};
   OpenOperations open;
-  FollowRank(
-      plan, static_cast<std::size_t>(rank), open,
-      [&](const ClassPart& part, const OpenOperation& operation, const ClassCall& call) {
-        const PeerRule& rule = part.rule->peers.front();
-        const std::int64_t peer = PeerBy(rule, plan.grid, rank, part.stage);
-        if (part.is.type == type && operation.slot == slot) {
-          site = {fmt::format("{} {} of rank {}", model.functions[call.rule->function], rule.Text(), rank),
-                  Partner(plan, part, rank, peer)};
-        }
-        return peer >= 0;
-      },
-      [](OperationClass, const OpenOperation&) {});
+  plan.ForEachCall(plan.PlanOf(static_cast<std::size_t>(rank)), [&](const ClassCall& call) {
+    const auto post = [&](const ClassPart& part, const OpenOperation& operation) {
+      const PeerRule& rule = part.rule->peers.front();
+      const std::int64_t peer = PeerBy(rule, plan.grid, rank, part.stage);
+      if (part.is.type == type && operation.slot == slot) {
+        site = {fmt::format("{} {} of rank {}", model.functions[call.rule->function], rule.Text(), rank),
+                Partner(plan, part, rank, peer)};
+      }
+      return peer >= 0;
+    };
+    open.Call(call, post, [](OperationClass, const OpenOperation&) {});
+  });
   return site;
 }
 
@@ -209,13 +196,14 @@ std::string DescribeUnmatched(const GrowthModel& model, const GridPlan& plan, co
 
 }  // namespace
 
-void RequireMatched(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages) {
+GrownMessages MatchComplete(const GrowthModel& model, const GridPlan& plan) {
   constexpr double kMoreNeighbours = 2;  // chosen: but for diagonals, ranks inside have at most twice those in a corner
+  GrownMessages messages = MatchGrown(plan);
   const Unmatched unmatched = FindUnmatched(messages);
-  if (unmatched.first.empty() && unmatched.second.empty()) return;
+  if (unmatched.first.empty() && unmatched.second.empty()) return messages;
   const GridPlan largest = PlanRun(model, model.runs.size() - 1, plan.chosen);
   const double allowed = kMoreNeighbours * PerRank(FindUnmatched(MatchGrown(largest)), largest);
-  if (PerRank(unmatched, plan) <= allowed) return;
+  if (PerRank(unmatched, plan) <= allowed) return messages;
   throw Error(ErrorKind::kNotEnoughData, "",
               fmt::format("the rules do not fit together on {}: {}", plan.grid.Text(),
                           DescribeUnmatched(model, plan, messages, unmatched)));

@@ -31,9 +31,10 @@ struct GrownMessages {
 
 GrownMessages MatchGrown(const GridPlan& plan);
 
-// Throws an error of kind kNotEnoughData, with the call sites on both ranks, where more messages of a rank have no
-// other end than in the largest run, in which they may come from before the phase or be received behind it.
-void RequireMatched(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages);
+// The same for any number of draws of the computation of the ranks. Throws an error of kind kNotEnoughData, with the
+// call sites on both ranks, where more messages of a rank have no other end than in the largest run, in which they may
+// come from before the phase or be received behind it.
+GrownMessages MatchComplete(const GrowthModel& model, const GridPlan& plan);
 
 // The program, made without a trace, which would need many times its memory. It does what Compile makes of GrowTrace,
 // and records when the iterations end that are made. `network`: nothing for the ideal one.
@@ -65,10 +66,6 @@ std::vector<std::size_t> CountKinds(const std::vector<std::size_t>& kinds, const
 // iteration, of all ranks together.
 double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::size_t>& chosen,
                  const std::vector<Tick>& ends, const std::vector<Tick>& work);
-
-// The messages of the ranks of a grid, or of a run, for any number of draws of their computation. Throws an error of
-// kind kNotEnoughData where messages lack an end.
-GrownMessages MatchComplete(const GrowthModel& model, const GridPlan& plan);
 
 // T and T_ideal by replays of the iterations of `plan.chosen` on the network and on the ideal one, from which the times
 // of all follow; all of the totals that need no counters. `network`: nothing for the ideal one. Throws an error of kind

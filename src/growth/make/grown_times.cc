@@ -69,12 +69,6 @@ double TimeOfAll(const std::vector<std::size_t>& kinds, const std::vector<std::s
   return time;
 }
 
-GrownMessages MatchComplete(const GrowthModel& model, const GridPlan& plan) {
-  GrownMessages messages = MatchGrown(plan);
-  RequireMatched(model, plan, messages);
-  return messages;
-}
-
 PhaseTotals MeasureGrown(const GrowthModel& model, const GridPlan& plan, const GrownMessages& messages,
                          const GrownLoads& loads, const ReplayRules& rules, const Network* network) {
   const double second = model.runs.back().ticks_per_second;

@@ -129,11 +129,6 @@ using CallShape = std::pair<std::size_t, std::vector<std::tuple<std::uint32_t, R
 template <typename Rule>
 using Votes = std::map<CallShape, std::map<Rule, std::set<std::size_t>>>;
 
-template <typename Rule>
-void Vote(std::size_t of_class, const std::vector<Rule>& rules, std::map<Rule, std::set<std::size_t>>& votes) {
-  for (const Rule& rule : rules) votes[rule].insert(of_class);
-}
-
 // Puts the rule with most votes first if it has clearly more than the one that is.
 template <typename Rule>
 void PutFirst(const std::map<Rule, std::set<std::size_t>>& votes, std::vector<Rule>& rules) {
@@ -160,7 +155,8 @@ void PreferCommonRules(CallRules& rules) {
       const auto program = ProgramOf(key);
       if (votes && of_class.Confirmed() < 1) continue;  // seen in one run only
       const auto take = [&](auto& of_shape, auto& of_call) {
-        votes ? Vote(number, of_call, of_shape) : PutFirst(of_shape, of_call);
+        if (!votes) return PutFirst(of_shape, of_call);
+        for (const auto& rule : of_call) of_shape[rule].insert(number);
       };
       ForEachPart(of_class, [&](const CallRule& call, PartRule& part) {
         const CallShape shape{program, {{call.function, part.kind, part.collective}}};
