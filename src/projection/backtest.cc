@@ -48,35 +48,19 @@ void Skip(const PhaseRuns& runs, const std::string& of_split, std::size_t& count
   result.skipped = (name.empty() ? kWhole : name) + of_split;
 }
 
-void AddDefaultSplits(const PhaseRuns& runs, std::size_t most, std::vector<TrainingSplit>& splits,
-                      BacktestResult& result) {
+// `train_max`, `most_splits`: as those of Backtest.
+void AddSplits(const PhaseRuns& runs, const std::vector<double>& train_max, std::size_t most_splits,
+               std::vector<TrainingSplit>& splits, BacktestResult& result) {
   const std::vector<double> cores = CoresOf(runs);
   const std::size_t counts = cores.size();
-  if (counts <= kFewestByDefault) {
-    ++result.tried;
-    Skip(runs, "", result.too_few, result);
-    return;
-  }
-  std::size_t first = kFewestByDefault;
-  if (most > 0) first = std::max(first, counts - std::min(most, counts));
-  const std::size_t all = counts - first, taken = std::min(all, kMostByDefault);
-  for (std::size_t i = 0; i < taken; ++i) {  // evenly spread, the largest among them
-    ++result.tried;
-    splits.push_back({&runs, cores[counts - 2 - (taken - 1 - i) * all / taken]});
-  }
-}
-
-void AddSplits(const PhaseRuns& runs, const std::set<double>& train_max, std::vector<TrainingSplit>& splits,
-               BacktestResult& result) {
-  const std::vector<double> cores = CoresOf(runs);
   std::size_t before = 0;  // core counts that the last split trains on
-  for (const double most : train_max) {
+  for (const double most : std::set<double>(train_max.begin(), train_max.end())) {
     const auto trained = static_cast<std::size_t>(std::ranges::upper_bound(cores, most) - cores.begin());
     const std::string of_split = fmt::format(" up to {} cores", most);
     ++result.tried;
     if (trained < kFewestToTrain) {
       Skip(runs, of_split, result.too_few, result);
-    } else if (trained == cores.size()) {
+    } else if (trained == counts) {
       Skip(runs, of_split, result.nothing_larger, result);
     } else if (trained == before) {
       Skip(runs, of_split, result.same_runs, result);
@@ -84,6 +68,19 @@ void AddSplits(const PhaseRuns& runs, const std::set<double>& train_max, std::ve
       splits.push_back({&runs, most});
       before = trained;
     }
+  }
+  if (!train_max.empty()) return;
+  if (counts <= kFewestByDefault) {
+    ++result.tried;
+    Skip(runs, "", result.too_few, result);
+    return;
+  }
+  std::size_t first = kFewestByDefault;
+  if (most_splits > 0) first = std::max(first, counts - std::min(most_splits, counts));
+  const std::size_t all = counts - first, taken = std::min(all, kMostByDefault);
+  for (std::size_t i = 0; i < taken; ++i) {  // evenly spread, the largest among them
+    ++result.tried;
+    splits.push_back({&runs, cores[counts - 2 - (taken - 1 - i) * all / taken]});
   }
 }
 
@@ -143,13 +140,7 @@ BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, c
   for (const PhaseKey& key : table.Keys()) phases.push_back(table.Rows(key));
   BacktestResult result;
   std::vector<TrainingSplit> splits;
-  for (const PhaseRuns& runs : phases) {
-    if (train_max.empty()) {
-      AddDefaultSplits(runs, most_splits, splits, result);
-    } else {
-      AddSplits(runs, {train_max.begin(), train_max.end()}, splits, result);
-    }
-  }
+  for (const PhaseRuns& runs : phases) AddSplits(runs, train_max, most_splits, splits, result);
   std::vector<SplitOutcome> outcomes(splits.size());
   ProgressCount count(progress, splits.size(), "predicting larger runs from smaller ones");
   ParallelFor(splits.size(), [&](std::size_t i) {

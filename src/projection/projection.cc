@@ -167,11 +167,10 @@ class PhaseProjector {
     for (const FactorType& type : AllFactors()) {
       const std::vector<Factor> parts = PartsOf(type.factor, fits_->usable);
       if (parts.empty() || (parts.size() == 1 && parts.front() == type.factor)) continue;
-      FactorProjection projection;
+      FactorProjection& projection = result_.factors.emplace_back();
       projection.factor = type.factor;
       projection.is_product = true;
       Fill(projection, parts);
-      result_.factors.push_back(std::move(projection));
     }
   }
 
@@ -197,11 +196,10 @@ class PhaseProjector {
     const std::vector<Factor> parts = PartsOf(Factor::kGlobalEfficiency, fits_->usable);
     const std::optional<SpeedupAnchor> anchor = AnchorAt(rows_, anchor_cores);
     if (parts.empty() || !anchor) return;
-    FactorProjection projection;
+    FactorProjection& projection = result_.factors.emplace_back();
     projection.factor = Factor::kSpeedup;
     projection.is_product = true;
     Fill(projection, parts, [&](double product, double cores) { return SpeedupFrom(product, cores, *anchor); });
-    result_.factors.push_back(std::move(projection));
   }
 
   // Values on the grid are known already.

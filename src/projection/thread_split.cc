@@ -98,16 +98,14 @@ class Splitter {
     for (std::int64_t threads = 1; threads <= std::min(most, cores); ++threads) {
       if (cores % threads != 0 || !FitsNode(threads)) continue;
       const std::int64_t processes = cores / threads;
-      const bool is_on_curves = (threads_.size() > 1 || threads_.contains(threads)) &&
-                                (processes_.size() > 1 || processes_.contains(processes));
-      if (!is_on_curves) continue;
-      ThreadSplit split;
+      if (threads_.size() == 1 && !threads_.contains(threads)) continue;  // there is no curve over it
+      if (processes_.size() == 1 && !processes_.contains(processes)) continue;
+      ThreadSplit& split = splits.emplace_back();
       split.processes = processes;
       split.threads = threads;
       split.processes_ratio = static_cast<double>(processes) / static_cast<double>(*processes_.rbegin());
       split.threads_ratio = static_cast<double>(threads) / static_cast<double>(*threads_.rbegin());
       split.is_run = threads_.contains(threads) && processes_.contains(processes);
-      splits.push_back(split);
     }
     if (!splits.empty()) return "";
     return fmt::format(
