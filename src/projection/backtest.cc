@@ -132,6 +132,26 @@ SplitOutcome Predict(const TrainingSplit& split, const FactorTable& table, const
   return outcome;
 }
 
+std::optional<IntervalRecord> RecordOf(const std::vector<const BacktestRow*>& rows, double coverage,
+                                       std::optional<IntervalBounds> ProjectedValue::*interval) {
+  IntervalRecord record;
+  for (const BacktestRow* row : rows) {
+    const std::optional<IntervalBounds>& bounds = row->predicted.*interval;
+    if (!bounds) continue;
+    ++record.points;
+    if (Contains(*bounds, row->measured)) ++record.inside;
+    record.score += IntervalScore(*bounds, coverage, row->measured);
+  }
+  if (record.points == 0) return std::nullopt;
+  record.score /= static_cast<double>(record.points);
+  return record;
+}
+
+// Which hidden value of which split a row is about.
+auto KeyOf(const BacktestRow& row) {
+  return std::tie(row.series, row.phase, row.factor, row.train_max, row.predicted.cores, row.repeat);
+}
+
 }  // namespace
 
 BacktestResult Backtest(const FactorTable& table, const ModelLibrary& library, const ProjectionOptions& options,
@@ -198,30 +218,6 @@ std::optional<double> RelativeErrorOf(const BacktestRow& row) {
   if (row.measured == 0) return std::nullopt;
   return (row.predicted.value - row.measured) / row.measured;
 }
-
-namespace {
-
-std::optional<IntervalRecord> RecordOf(const std::vector<const BacktestRow*>& rows, double coverage,
-                                       std::optional<IntervalBounds> ProjectedValue::*interval) {
-  IntervalRecord record;
-  for (const BacktestRow* row : rows) {
-    const std::optional<IntervalBounds>& bounds = row->predicted.*interval;
-    if (!bounds) continue;
-    ++record.points;
-    if (Contains(*bounds, row->measured)) ++record.inside;
-    record.score += IntervalScore(*bounds, coverage, row->measured);
-  }
-  if (record.points == 0) return std::nullopt;
-  record.score /= static_cast<double>(record.points);
-  return record;
-}
-
-// Which hidden value of which split a row is about.
-auto KeyOf(const BacktestRow& row) {
-  return std::tie(row.series, row.phase, row.factor, row.train_max, row.predicted.cores, row.repeat);
-}
-
-}  // namespace
 
 bool Contains(const IntervalBounds& interval, double value) { return interval.low <= value && value <= interval.high; }
 

@@ -31,6 +31,29 @@ double OfDoubling(Factor factor, bool copies_ranks) {
   }
 }
 
+constexpr double kNothing = 1e-9;  // efficiencies below have no logarithm of use; chosen: rounding
+
+// On the straight line between neighbours; that of the nearest end outside.
+double Between(const std::vector<std::pair<double, double>>& points, double x) {
+  const auto behind = std::ranges::lower_bound(points, x, {}, [](const auto& point) { return point.first; });
+  if (behind == points.end()) return points.back().second;
+  if (behind == points.begin()) return points.front().second;
+  const auto before = behind - 1;
+  const double share = (x - before->first) / (behind->first - before->first);
+  return before->second + share * (behind->second - before->second);
+}
+
+// Standard deviation of the logarithms of draws, by the middle four fifths of them, as if they were normal.
+double LogDeviation(std::vector<double> draws) {
+  for (double& value : draws) value = std::log(std::max(value, kNothing));
+  std::ranges::sort(draws);
+  return (QuantileOfSorted(draws, 0.9) - QuantileOfSorted(draws, 0.1)) / (2 * NormalReach(0.8));
+}
+
+void MultiplyBy(const std::vector<double>& factors, std::vector<double>& products) {
+  for (std::size_t i = 0; i < products.size(); ++i) products[i] *= factors[i];
+}
+
 }  // namespace
 
 double GrowthError::At(double value, double doublings) const {
@@ -71,33 +94,6 @@ std::vector<DataPoint> GrownPoints(Factor factor, const std::vector<GrownRun>& g
   std::ranges::sort(points, {}, &DataPoint::cores);
   return points;
 }
-
-namespace {
-
-constexpr double kNothing = 1e-9;  // efficiencies below have no logarithm of use; chosen: rounding
-
-// On the straight line between neighbours; that of the nearest end outside.
-double Between(const std::vector<std::pair<double, double>>& points, double x) {
-  const auto behind = std::ranges::lower_bound(points, x, {}, [](const auto& point) { return point.first; });
-  if (behind == points.end()) return points.back().second;
-  if (behind == points.begin()) return points.front().second;
-  const auto before = behind - 1;
-  const double share = (x - before->first) / (behind->first - before->first);
-  return before->second + share * (behind->second - before->second);
-}
-
-// Standard deviation of the logarithms of draws, by the middle four fifths of them, as if they were normal.
-double LogDeviation(std::vector<double> draws) {
-  for (double& value : draws) value = std::log(std::max(value, kNothing));
-  std::ranges::sort(draws);
-  return (QuantileOfSorted(draws, 0.9) - QuantileOfSorted(draws, 0.1)) / (2 * NormalReach(0.8));
-}
-
-void MultiplyBy(const std::vector<double>& factors, std::vector<double>& products) {
-  for (std::size_t i = 0; i < products.size(); ++i) products[i] *= factors[i];
-}
-
-}  // namespace
 
 GrownCurve::GrownCurve(Ensemble fitted, const IntervalConstants& intervals, GrowthError of_growth, std::uint64_t seed)
     : ensemble(std::move(fitted)), draws(ensemble, intervals, seed), error(of_growth) {

@@ -184,10 +184,12 @@ double SecondsFrom(double speedup, double cores, const ReferenceRuns& runs, Scal
   return runs.reach / speedup * (scaling == Scaling::kWeak ? cores / runs.cores : 1);
 }
 
-std::optional<OpenBounds> GainBounds(const std::optional<IntervalBounds>& factor) {
-  if (!factor || !std::isfinite(1 / factor->high)) return std::nullopt;
-  const double most = 1 / factor->low - 1;
-  return OpenBounds{1 / factor->high - 1, std::isfinite(most) ? std::optional(most) : std::nullopt};
+// The bounds of what falls where a value rises; the upper one may be infinite.
+std::optional<OpenBounds> Turned(const std::optional<IntervalBounds>& bounds,
+                                 const std::function<double(double)>& turn) {
+  if (!bounds || !std::isfinite(turn(bounds->high))) return std::nullopt;
+  const double most = turn(bounds->low);
+  return OpenBounds{turn(bounds->high), std::isfinite(most) ? std::optional(most) : std::nullopt};
 }
 
 // An efficiency divided by one of its parts; nothing where it has no such part.
@@ -215,7 +217,7 @@ std::vector<PerfectAtTarget> PerfectFactors(const PhaseProjection& phase, const 
       const ProjectedValue& value = phase.Find(factor)->targets[i];
       PerfectFactor perfect{factor,
                             1 / value.value - 1,
-                            GainBounds(value.interval80),
+                            Turned(value.interval80, [](double factor_there) { return 1 / factor_there - 1; }),
                             Without(factor, Factor::kParallelEfficiency, phase, fitted, i),
                             Without(factor, Factor::kGlobalEfficiency, phase, fitted, i),
                             std::nullopt};
@@ -266,14 +268,10 @@ std::optional<KeyResults> FindKeyResults(const PhaseProjection& phase, const Fac
     TimeEstimate time{runs->iterations, {}};
     for (const ProjectedValue& target : phase.Find(Factor::kSpeedup)->targets) {
       const auto seconds = [&](double at) { return SecondsFrom(at, target.cores, *runs, *scaling); };
-      const auto turned = [&](const std::optional<IntervalBounds>& bounds) -> std::optional<OpenBounds> {
-        if (!bounds) return std::nullopt;
-        const double longest = seconds(bounds->low);
-        return OpenBounds{seconds(bounds->high), std::isfinite(longest) ? std::optional(longest) : std::nullopt};
-      };
       const double value = seconds(target.value);
       if (!std::isfinite(value)) continue;
-      time.targets.push_back({target.cores, target.ratio, value, turned(target.interval80), turned(target.interval95)});
+      time.targets.push_back(
+          {target.cores, target.ratio, value, Turned(target.interval80, seconds), Turned(target.interval95, seconds)});
     }
     if (!time.targets.empty()) key_results.time = std::move(time);
   }

@@ -399,20 +399,6 @@ std::vector<PhaseProjection> ProjectAll(const FactorTable& table, const ModelLib
   return projections;
 }
 
-}  // namespace
-
-std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
-                                     const ProjectionOptions& options, const ProgressSink& progress) {
-  return ProjectAll(table, library, options, false, progress);
-}
-
-std::vector<PhaseProjection> ProjectTargets(const FactorTable& table, const ModelLibrary& library,
-                                            const ProjectionOptions& options) {
-  return ProjectAll(table, library, options, true, {});
-}
-
-namespace {
-
 constexpr double kSame = 1e-9;  // relative, of core counts; chosen: rounding
 
 // Straight where one of both has no logarithm.
@@ -427,6 +413,16 @@ std::optional<IntervalBounds> Between(const std::optional<IntervalBounds>& a, co
 }
 
 }  // namespace
+
+std::vector<PhaseProjection> Project(const FactorTable& table, const ModelLibrary& library,
+                                     const ProjectionOptions& options, const ProgressSink& progress) {
+  return ProjectAll(table, library, options, false, progress);
+}
+
+std::vector<PhaseProjection> ProjectTargets(const FactorTable& table, const ModelLibrary& library,
+                                            const ProjectionOptions& options) {
+  return ProjectAll(table, library, options, true, {});
+}
 
 std::optional<ProjectedValue> ReadCurve(const FactorProjection& projection, double cores) {
   const std::vector<ProjectedValue>& curve = projection.curve;
