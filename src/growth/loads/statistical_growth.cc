@@ -50,17 +50,6 @@ void RequireSteadyPartners(const RunCalls& run) {
               fmt::format("{:.0f} % of the messages go to other ranks in every iteration", 100 * changing / all));
 }
 
-// The copy to which the messages of a rank go; those of the partner come back from there. Ranks of a node are copied
-// together.
-std::int32_t CopiesFurther(const RunCalls& run, std::int64_t rank, std::int64_t peer) {
-  const auto a = static_cast<std::size_t>(rank), b = static_cast<std::size_t>(peer);
-  const bool has_nodes = *std::ranges::max_element(run.nodes) > 0;
-  if (a == b || (has_nodes && run.nodes[a] == run.nodes[b])) return 0;
-  Random random(SeedFor(0, fmt::format("pair {} {}", std::min(a, b), std::max(a, b))));
-  const auto steps = static_cast<std::int32_t>(random.Index(3)) - 1;
-  return a < b ? steps : -steps;
-}
-
 PartRule LiftPart(const RunCalls& run, const std::vector<std::vector<RankDivision>>& groups, std::int64_t rank,
                   const CallPart& part) {
   PartRule rule{part.kind, part.collective};
@@ -85,7 +74,14 @@ PartRule LiftPart(const RunCalls& run, const std::vector<std::vector<RankDivisio
     // Among some of the ranks, partners and tags tell messages apart.
     if (rule.groups.empty() || !rule.groups.front().IsAll()) rule.groups = {RankDivision{}};
     peer.kind = PeerRule::Kind::kOffset;
-    peer.steps = {static_cast<std::int32_t>(part.peer - rank), CopiesFurther(run, rank, part.peer)};
+    const auto a = static_cast<std::size_t>(rank), b = static_cast<std::size_t>(part.peer);
+    std::int32_t further = 0;  // copies from this one to that of the partner; ranks of a node are copied together
+    const bool has_nodes = *std::ranges::max_element(run.nodes) > 0;
+    if (a != b && !(has_nodes && run.nodes[a] == run.nodes[b])) {
+      Random random(SeedFor(0, fmt::format("pair {} {}", std::min(a, b), std::max(a, b))));
+      further = (static_cast<std::int32_t>(random.Index(3)) - 1) * (a < b ? 1 : -1);
+    }
+    peer.steps = {static_cast<std::int32_t>(part.peer - rank), further};
   }
   rule.peers = {peer};
   return rule;

@@ -66,6 +66,22 @@ void AddClass(const GrowthModel& model, std::size_t program, const ClassRules& r
   PlaceCollectives(added, plan);
 }
 
+void AddClassCounts(const ClassScheme& scheme, const RankGrid& grid, std::size_t program, std::size_t dimension,
+                    GridVector& at, std::int64_t ranks, std::map<std::int64_t, std::int64_t>& counts) {
+  if (dimension == kMostDimensions) {
+    counts[grid.RankAt(at, program)] = ranks;
+    return;
+  }
+  const std::int32_t extent = grid.ExtentsOf(program)[dimension], reach = scheme.reach[program][dimension];
+  for (std::int32_t first = 0; first < extent;) {
+    // Coordinates far from both ends are the same to a class.
+    const std::int32_t count = first == reach && extent > 2 * reach ? extent - 2 * reach : 1;
+    at[dimension] = first;
+    AddClassCounts(scheme, grid, program, dimension + 1, at, ranks * count, counts);
+    first += count;
+  }
+}
+
 }  // namespace
 
 GridPlan PlanGrid(const GrowthModel& model, const RankGrid& grid, const std::vector<std::size_t>& chosen) {
@@ -202,26 +218,6 @@ GrownLoads LoadsOfRun(const GrowthModel& model, const GridPlan& plan, std::size_
     draw = {static_cast<std::int64_t>(rank), itself};
   });
 }
-
-namespace {
-
-void AddClassCounts(const ClassScheme& scheme, const RankGrid& grid, std::size_t program, std::size_t dimension,
-                    GridVector& at, std::int64_t ranks, std::map<std::int64_t, std::int64_t>& counts) {
-  if (dimension == kMostDimensions) {
-    counts[grid.RankAt(at, program)] = ranks;
-    return;
-  }
-  const std::int32_t extent = grid.ExtentsOf(program)[dimension], reach = scheme.reach[program][dimension];
-  for (std::int32_t first = 0; first < extent;) {
-    // Coordinates far from both ends are the same to a class.
-    const std::int32_t count = first == reach && extent > 2 * reach ? extent - 2 * reach : 1;
-    at[dimension] = first;
-    AddClassCounts(scheme, grid, program, dimension + 1, at, ranks * count, counts);
-    first += count;
-  }
-}
-
-}  // namespace
 
 std::map<std::int64_t, std::int64_t> CountClasses(const ClassScheme& scheme, const RankGrid& grid) {
   std::map<std::int64_t, std::int64_t> counts;

@@ -415,21 +415,6 @@ Trace MakeTrace(const GrowthModel& model, const GridPlan& plan, const GrownLoads
 // All iterations of a run.
 std::vector<std::size_t> AllIterations(const RunCalls& run) { return ChooseIterations(run.kinds, run.kinds.size()); }
 
-}  // namespace
-
-Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t seed) {
-  const GridPlan plan = PlanGrid(model, grid, AllIterations(model.runs.back()));
-  return MakeTrace(model, plan, DrawLoads(model, plan, seed), fmt::format("grown to {} ranks", grid.size()));
-}
-
-std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run) {
-  if (!HasRulesOfAllRanks(model, run)) return std::nullopt;
-  const GridPlan plan = PlanRun(model, run, AllIterations(model.runs[run]));
-  return MakeTrace(model, plan, LoadsOfRun(model, plan, run), fmt::format("the run on {} ranks", plan.grid.size()));
-}
-
-namespace {
-
 // Calls visit(blocks, ranks, kind, grid) for the rules of all kinds of iterations of every class of the grid that has
 // some, with the number of its ranks and the grid as they see it.
 template <typename Visit>
@@ -444,6 +429,17 @@ void ForEachKind(const GrowthModel& model, const RankGrid& grid, const Visit& vi
 }
 
 }  // namespace
+
+Trace GrowTrace(const GrowthModel& model, const RankGrid& grid, std::uint64_t seed) {
+  const GridPlan plan = PlanGrid(model, grid, AllIterations(model.runs.back()));
+  return MakeTrace(model, plan, DrawLoads(model, plan, seed), fmt::format("grown to {} ranks", grid.size()));
+}
+
+std::optional<Trace> RepeatRun(const GrowthModel& model, std::size_t run) {
+  if (!HasRulesOfAllRanks(model, run)) return std::nullopt;
+  const GridPlan plan = PlanRun(model, run, AllIterations(model.runs[run]));
+  return MakeTrace(model, plan, LoadsOfRun(model, plan, run), fmt::format("the run on {} ranks", plan.grid.size()));
+}
 
 double CountCalls(const GrowthModel& model, const RankGrid& grid) {
   double sum = 0;

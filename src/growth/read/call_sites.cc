@@ -27,6 +27,72 @@ SiteKey Key(std::size_t kind, std::uint32_t before, const CallRule& rule, std::i
   return key;
 }
 
+// Degrees to which two call sites may be alike, from the most to the least.
+constexpr bool (*kAlike[])(const SiteKey&, const SiteKey&) = {
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps && a.tag == b.tag; },
+    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps; },
+    [](const SiteKey& a, const SiteKey& b) {  // partners in the same dimensions
+      const auto is_alike = [](std::int32_t x, std::int32_t y) { return (x != 0) == (y != 0); };
+      return a.n == b.n && std::ranges::equal(a.steps, b.steps, is_alike);
+    },
+};
+
+// Sums of a call site, by run and class of ranks.
+using SiteSums = std::map<std::pair<std::size_t, std::size_t>, ByteSums>;
+
+ScalingLaw FitLaw(const SiteSums& sums, const CallRules& rules, std::size_t program, double ByteSums::*of) {
+  std::vector<LawPoint> points;
+  for (const auto& [where, sum] : sums)
+    points.push_back({rules.grids[where.first].SeenBy(program), where.second, sum.*of / sum.count, sum.count});
+  return FitScalingLaw(points);
+}
+
+SizeLaws FitLaws(const SiteSums& sums, const CallRules& rules, std::size_t program) {
+  const std::size_t run = sums.rbegin()->first.first;
+  std::set<std::size_t> runs;
+  for (const auto& [where, sum] : sums) runs.insert(where.first);
+  ByteSums all;
+  for (auto of = sums.lower_bound({run, 0}); of != sums.end(); ++of) {
+    all.bytes += of->second.bytes;
+    all.received += of->second.received;
+    all.count += of->second.count;
+  }
+  return {FitLaw(sums, rules, program, &ByteSums::bytes),
+          FitLaw(sums, rules, program, &ByteSums::received),
+          all.bytes / all.count,
+          all.received / all.count,
+          rules.grids[run].SeenBy(program),
+          runs.size()};
+}
+
+// Means of the stages of a call, by run and class of ranks.
+using MeansOfStages = std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>;
+
+// The one ratio of every two stages that follow each other, in all runs and classes; chosen: sizes of stages that
+// differ by less than a twentieth are those of parts that do not divide evenly.
+std::optional<double> FitStep(const MeansOfStages& stages) {
+  constexpr double kEven = 0.05;
+  double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
+  bool is_even = true;
+  for (const auto& [where, sizes] : stages) {
+    double least = INFINITY, most = 0;
+    for (auto one = sizes.begin(); one != sizes.end(); ++one) {
+      least = std::min(least, one->second);
+      most = std::max(most, one->second);
+      const auto next = std::next(one);
+      if (next == sizes.end() || one->second <= 0 || next->second <= 0) continue;
+      const double step = std::log(next->second / one->second);
+      lowest = std::min(lowest, step);
+      highest = std::max(highest, step);
+      sum += step;
+      ++count;
+    }
+    is_even = is_even && most <= least * (1 + kEven);
+  }
+  if (is_even || count == 0) return 1;
+  return highest - lowest <= kEven ? std::optional(std::exp(sum / count)) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::size_t kind, const RankGrid& grid,
@@ -57,20 +123,6 @@ std::vector<PlannedCall> PlanCalls(const std::vector<CallBlock>& blocks, std::si
   }
   return plan;
 }
-
-namespace {
-
-// Degrees to which two call sites may be alike, from the most to the least.
-constexpr bool (*kAlike[])(const SiteKey&, const SiteKey&) = {
-    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps && a.tag == b.tag; },
-    [](const SiteKey& a, const SiteKey& b) { return a.n == b.n && a.steps == b.steps; },
-    [](const SiteKey& a, const SiteKey& b) {  // partners in the same dimensions
-      const auto is_alike = [](std::int32_t x, std::int32_t y) { return (x != 0) == (y != 0); };
-      return a.n == b.n && std::ranges::equal(a.steps, b.steps, is_alike);
-    },
-};
-
-}  // namespace
 
 std::pair<std::uint64_t, std::uint64_t> CopiedBytes(const CallSizes& sizes, const CallPart& copied, bool was_root,
                                                     bool is_root) {
@@ -145,66 +197,6 @@ bool IsRootBy(const PartRule& rule, const RankGrid& grid, std::int64_t rank, con
   return PartOf(rule.kind).IsCollective() && !rule.peers.empty() &&
          PeerBy(rule.peers.front(), grid, rank, stage) == rank;
 }
-
-namespace {
-
-// Sums of a call site, by run and class of ranks.
-using SiteSums = std::map<std::pair<std::size_t, std::size_t>, ByteSums>;
-
-ScalingLaw FitLaw(const SiteSums& sums, const CallRules& rules, std::size_t program, double ByteSums::*of) {
-  std::vector<LawPoint> points;
-  for (const auto& [where, sum] : sums)
-    points.push_back({rules.grids[where.first].SeenBy(program), where.second, sum.*of / sum.count, sum.count});
-  return FitScalingLaw(points);
-}
-
-SizeLaws FitLaws(const SiteSums& sums, const CallRules& rules, std::size_t program) {
-  const std::size_t run = sums.rbegin()->first.first;
-  std::set<std::size_t> runs;
-  for (const auto& [where, sum] : sums) runs.insert(where.first);
-  ByteSums all;
-  for (auto of = sums.lower_bound({run, 0}); of != sums.end(); ++of) {
-    all.bytes += of->second.bytes;
-    all.received += of->second.received;
-    all.count += of->second.count;
-  }
-  return {FitLaw(sums, rules, program, &ByteSums::bytes),
-          FitLaw(sums, rules, program, &ByteSums::received),
-          all.bytes / all.count,
-          all.received / all.count,
-          rules.grids[run].SeenBy(program),
-          runs.size()};
-}
-
-// Means of the stages of a call, by run and class of ranks.
-using MeansOfStages = std::map<std::pair<std::size_t, std::size_t>, std::map<std::int32_t, double>>;
-
-// The one ratio of every two stages that follow each other, in all runs and classes; chosen: sizes of stages that
-// differ by less than a twentieth are those of parts that do not divide evenly.
-std::optional<double> FitStep(const MeansOfStages& stages) {
-  constexpr double kEven = 0.05;
-  double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
-  bool is_even = true;
-  for (const auto& [where, sizes] : stages) {
-    double least = INFINITY, most = 0;
-    for (auto one = sizes.begin(); one != sizes.end(); ++one) {
-      least = std::min(least, one->second);
-      most = std::max(most, one->second);
-      const auto next = std::next(one);
-      if (next == sizes.end() || one->second <= 0 || next->second <= 0) continue;
-      const double step = std::log(next->second / one->second);
-      lowest = std::min(lowest, step);
-      highest = std::max(highest, step);
-      sum += step;
-      ++count;
-    }
-    is_even = is_even && most <= least * (1 + kEven);
-  }
-  if (is_even || count == 0) return 1;
-  return highest - lowest <= kEven ? std::optional(std::exp(sum / count)) : std::nullopt;
-}
-
-}  // namespace
 
 SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) {
   std::map<SiteKey, SiteSums> sums;
@@ -352,23 +344,6 @@ void JoinGroup(const std::vector<const PartRule*>& parts, std::map<GridVector, i
   for (const PartRule* part : parts) joined.emplace(part, IsSend(part->kind) ? chosen : *WayBack(chosen));
 }
 
-}  // namespace
-
-void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules) {
-  std::map<const PartRule*, PeerRule> joined;
-  for (std::size_t kind = 0; kind < run.CountKinds(); ++kind) {
-    std::map<GridVector, int> turns;
-    for (const auto& parts : GroupByMessage(run, run_index, kind, rules)) JoinGroup(parts, turns, joined);
-  }
-  for (auto& [name, of_class] : rules.classes) {
-    ForEachPart(of_class, [&](const CallRule&, PartRule& part) {
-      if (const auto found = joined.find(&part); found != joined.end()) part.peers = {found->second};
-    });
-  }
-}
-
-namespace {
-
 // True if a rank of the class has a partner so many steps away; nothing where that does not follow from the class.
 std::optional<bool> IsInGrid(std::int32_t steps, std::size_t d, const RankClass& key, const ClassScheme& scheme) {
   const std::int32_t room = steps > 0 ? key[2 * d + 1] : key[2 * d], reach = scheme.reach[ProgramOf(key)][d];
@@ -427,6 +402,19 @@ int OrderByAnalogy(const SiteOrder& order, std::size_t a, std::size_t b) {
 }
 
 }  // namespace
+
+void JoinPartners(const RunCalls& run, std::size_t run_index, CallRules& rules) {
+  std::map<const PartRule*, PeerRule> joined;
+  for (std::size_t kind = 0; kind < run.CountKinds(); ++kind) {
+    std::map<GridVector, int> turns;
+    for (const auto& parts : GroupByMessage(run, run_index, kind, rules)) JoinGroup(parts, turns, joined);
+  }
+  for (auto& [name, of_class] : rules.classes) {
+    ForEachPart(of_class, [&](const CallRule&, PartRule& part) {
+      if (const auto found = joined.find(&part); found != joined.end()) part.peers = {found->second};
+    });
+  }
+}
 
 bool IsOffset(const PartRule& part) {
   return !part.peers.empty() && part.peers.front().kind == PeerKind::kOffset &&

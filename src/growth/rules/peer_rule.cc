@@ -77,6 +77,66 @@ std::int64_t PartnerPlace(const PeerRule& rule, std::int64_t place, std::int64_t
   }
 }
 
+bool Varies(std::uint8_t varying, std::size_t dimension) { return (varying >> dimension & 1) != 0; }
+
+// Number of the rank among those of its program that differ in the dimensions of a bit mask.
+std::int64_t NumberWithin(const RankGrid& grid, std::uint8_t dimensions, std::int64_t rank) {
+  const GridVector at = grid.Coordinates(rank);
+  const GridVector& extents = grid.ExtentsOf(grid.ProgramOf(rank));
+  std::int64_t number = 0;
+  for (std::size_t d = kMostDimensions; d-- > 0;) {
+    if (Varies(dimensions, d)) number = number * extents[d] + at[d];
+  }
+  return number;
+}
+
+std::int64_t CountWithin(const GridVector& extents, std::uint8_t dimensions) {
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < kMostDimensions; ++d) {
+    if (Varies(dimensions, d)) count *= extents[d];
+  }
+  return count;
+}
+
+// All ranks of a program, or of both.
+bool IsLine(const RankDivision& groups) {
+  return groups.kind >= RankDivision::Kind::kBlocks && groups.kind <= RankDivision::Kind::kEveryParts;
+}
+bool IsOfPrograms(const RankDivision& groups) {
+  return groups.kind == RankDivision::Kind::kProgram || groups.kind == RankDivision::Kind::kOther;
+}
+// The program that the members of the group of a rank are of.
+std::size_t ProgramIn(const RankGrid& grid, const RankDivision& groups, std::int64_t rank) {
+  const std::size_t own = grid.ProgramOf(rank);
+  return groups.kind == RankDivision::Kind::kOther && grid.HasTwo() ? 1 - own : own;
+}
+
+std::uint8_t Fixed(const RankDivision& groups) { return RankDivision::kAllDimensions & ~groups.varying; }
+
+// A division that does not ask for the grid: blocks of `step` ranks, or every `step`-th rank.
+struct Line {
+  std::int64_t ranks = 0, step = 1, groups = 1;
+  bool is_blocks = false;
+
+  Line(const RankGrid& grid, const RankDivision& of) : ranks(grid.size()) {
+    const bool is_part = of.kind == RankDivision::Kind::kBlockParts || of.kind == RankDivision::Kind::kEveryParts;
+    is_blocks = of.kind == RankDivision::Kind::kBlocks || of.kind == RankDivision::Kind::kBlockParts;
+    step = is_part ? std::max<std::int64_t>(1, ranks / of.n) : of.n;
+    groups = std::min<std::int64_t>(ranks, of.kind == RankDivision::Kind::kBlocks       ? (ranks + step - 1) / step
+                                           : of.kind == RankDivision::Kind::kBlockParts ? of.n
+                                                                                        : step);
+  }
+  std::int64_t GroupOf(std::int64_t rank) const { return is_blocks ? std::min(rank / step, groups - 1) : rank % step; }
+  std::int64_t PlaceOf(std::int64_t rank) const { return is_blocks ? rank - GroupOf(rank) * step : rank / step; }
+  std::int64_t SizeOf(std::int64_t group) const {
+    if (!is_blocks) return (ranks - group + step - 1) / step;
+    return group + 1 < groups ? step : ranks - group * step;
+  }
+  std::int64_t At(std::int64_t group, std::int64_t place) const {
+    return is_blocks ? group * step + place : group + place * step;
+  }
+};
+
 }  // namespace
 
 std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t rank, const Stage& stage) {
@@ -245,70 +305,6 @@ std::string PeerRule::Text() const {
   }
   return "each other" + place;
 }
-
-namespace {
-
-bool Varies(std::uint8_t varying, std::size_t dimension) { return (varying >> dimension & 1) != 0; }
-
-// Number of the rank among those of its program that differ in the dimensions of a bit mask.
-std::int64_t NumberWithin(const RankGrid& grid, std::uint8_t dimensions, std::int64_t rank) {
-  const GridVector at = grid.Coordinates(rank);
-  const GridVector& extents = grid.ExtentsOf(grid.ProgramOf(rank));
-  std::int64_t number = 0;
-  for (std::size_t d = kMostDimensions; d-- > 0;) {
-    if (Varies(dimensions, d)) number = number * extents[d] + at[d];
-  }
-  return number;
-}
-
-std::int64_t CountWithin(const GridVector& extents, std::uint8_t dimensions) {
-  std::int64_t count = 1;
-  for (std::size_t d = 0; d < kMostDimensions; ++d) {
-    if (Varies(dimensions, d)) count *= extents[d];
-  }
-  return count;
-}
-
-// All ranks of a program, or of both.
-bool IsLine(const RankDivision& groups) {
-  return groups.kind >= RankDivision::Kind::kBlocks && groups.kind <= RankDivision::Kind::kEveryParts;
-}
-bool IsOfPrograms(const RankDivision& groups) {
-  return groups.kind == RankDivision::Kind::kProgram || groups.kind == RankDivision::Kind::kOther;
-}
-// The program that the members of the group of a rank are of.
-std::size_t ProgramIn(const RankGrid& grid, const RankDivision& groups, std::int64_t rank) {
-  const std::size_t own = grid.ProgramOf(rank);
-  return groups.kind == RankDivision::Kind::kOther && grid.HasTwo() ? 1 - own : own;
-}
-
-std::uint8_t Fixed(const RankDivision& groups) { return RankDivision::kAllDimensions & ~groups.varying; }
-
-// A division that does not ask for the grid: blocks of `step` ranks, or every `step`-th rank.
-struct Line {
-  std::int64_t ranks = 0, step = 1, groups = 1;
-  bool is_blocks = false;
-
-  Line(const RankGrid& grid, const RankDivision& of) : ranks(grid.size()) {
-    const bool is_part = of.kind == RankDivision::Kind::kBlockParts || of.kind == RankDivision::Kind::kEveryParts;
-    is_blocks = of.kind == RankDivision::Kind::kBlocks || of.kind == RankDivision::Kind::kBlockParts;
-    step = is_part ? std::max<std::int64_t>(1, ranks / of.n) : of.n;
-    groups = std::min<std::int64_t>(ranks, of.kind == RankDivision::Kind::kBlocks       ? (ranks + step - 1) / step
-                                           : of.kind == RankDivision::Kind::kBlockParts ? of.n
-                                                                                        : step);
-  }
-  std::int64_t GroupOf(std::int64_t rank) const { return is_blocks ? std::min(rank / step, groups - 1) : rank % step; }
-  std::int64_t PlaceOf(std::int64_t rank) const { return is_blocks ? rank - GroupOf(rank) * step : rank / step; }
-  std::int64_t SizeOf(std::int64_t group) const {
-    if (!is_blocks) return (ranks - group + step - 1) / step;
-    return group + 1 < groups ? step : ranks - group * step;
-  }
-  std::int64_t At(std::int64_t group, std::int64_t place) const {
-    return is_blocks ? group * step + place : group + place * step;
-  }
-};
-
-}  // namespace
 
 std::int64_t CountGroups(const RankGrid& grid, const RankDivision& groups) {
   if (groups.IsAll()) return 1;

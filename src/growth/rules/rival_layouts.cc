@@ -171,44 +171,37 @@ Course BestCourse(const std::vector<RankGrid>& series) {
   return keeping.dimensions <= 2 || largest > kept ? keeping : even;
 }
 
-// The nearest number of ranks first for which `grid_for` has a layout; that of the largest run where there is none.
-template <typename GridForRanks>
-RankGrid Nearest(const std::vector<RankGrid>& series, std::int64_t ranks, const GridForRanks& grid_for) {
+}  // namespace
+
+RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
+  const bool has_two = series.back().HasTwo();
+  std::array<std::vector<RankGrid>, 2> programs;
+  std::array<std::optional<Course>, 2> courses;  // nothing where layouts of one of two programs are the same
+  for (std::size_t program = 0; program < series.back().programs(); ++program) {
+    std::vector<RankGrid>& grids = programs[program];
+    for (const RankGrid& grid : series) grids.push_back(has_two ? grid.GridOf(program) : grid);
+    if (!has_two || std::ranges::count(grids, grids.front()) < std::ssize(grids)) courses[program] = BestCourse(grids);
+  }
+  const auto of_program = [&](std::size_t program, std::int64_t size) {
+    const std::vector<RankGrid>& grids = programs[program];
+    if (courses[program]) return GridFor(grids, *courses[program], size);
+    return grids.front().size() == size ? std::optional(grids.front()) : std::nullopt;
+  };
+  const std::optional<ProgramSplit> split = has_two ? FindSplit(series) : std::nullopt;
+  const auto grid_for = [&](std::int64_t size) -> std::optional<RankGrid> {
+    if (!has_two) return of_program(0, size);
+    const std::optional<std::int64_t> first = split ? split->FirstOf(size) : std::nullopt;
+    if (!first) return std::nullopt;
+    const std::optional<RankGrid> a = of_program(0, *first), b = of_program(1, size - *first);
+    return a && b ? std::optional(RankGrid::OfTwo(*a, *b)) : std::nullopt;
+  };
+  // The nearest number of ranks that has a layout; that of the largest run where there is none.
   for (std::int64_t away = 0; away < ranks; ++away) {
     for (const std::int64_t tried : {ranks - away, ranks + away}) {
       if (const std::optional<RankGrid> grid = grid_for(tried)) return *grid;
     }
   }
   return series.back();
-}
-
-}  // namespace
-
-RankGrid ContinueSeries(const std::vector<RankGrid>& series, std::int64_t ranks) {
-  if (!series.back().HasTwo()) {
-    const Course course = BestCourse(series);
-    return Nearest(series, ranks, [&](std::int64_t tried) { return GridFor(series, course, tried); });
-  }
-  std::array<std::vector<RankGrid>, 2> programs;
-  std::array<std::optional<Course>, 2> courses;  // nothing where layouts are the same
-  for (std::size_t program = 0; program < 2; ++program) {
-    std::vector<RankGrid>& grids = programs[program];
-    for (const RankGrid& grid : series) grids.push_back(grid.GridOf(program));
-    if (std::ranges::count(grids, grids.front()) < std::ssize(grids)) courses[program] = BestCourse(grids);
-  }
-  // The layout of a program; it may have the same in all layouts.
-  const auto continued = [&](std::size_t program, std::int64_t size) {
-    const std::vector<RankGrid>& grids = programs[program];
-    if (courses[program]) return GridFor(grids, *courses[program], size);
-    return grids.front().size() == size ? std::optional(grids.front()) : std::nullopt;
-  };
-  const std::optional<ProgramSplit> split = FindSplit(series);
-  return Nearest(series, ranks, [&](std::int64_t tried) -> std::optional<RankGrid> {
-    const std::optional<std::int64_t> first = split ? split->FirstOf(tried) : std::nullopt;
-    if (!first) return std::nullopt;
-    const std::optional<RankGrid> a = continued(0, *first), b = continued(1, tried - *first);
-    return a && b ? std::optional(RankGrid::OfTwo(*a, *b)) : std::nullopt;
-  });
 }
 
 bool IsRegular(const std::vector<RankGrid>& series) { return Foresees(series, false) || Foresees(series, true); }
