@@ -74,6 +74,7 @@ std::string PlaceOf(const ClassScheme& scheme, const RankClass& of_class);
 // of them cannot be lifted: partners change from one iteration to the next, or collectives are among some of the ranks.
 GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::size_t end);
 
-PartnerCounts CountPartners(const RunCalls& run);
+// The ranks of a run, their partners and messages.
+StatisticalGrowth CountPartners(const RunCalls& run);
 
 }  // namespace farscale

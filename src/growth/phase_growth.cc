@@ -101,7 +101,7 @@ std::string WhyUnlike(const GrowthTask& task, const PhaseGrowth& growth, const s
 // Why the backtests of statistical growth do not prove it; empty where they do. `all`: the runs.
 std::string WhyNotStatistical(const GrowthTask& task, const GrowthModel& all, const PhaseGrowth& growth) {
   constexpr Factor kFactors[] = {Factor::kLoadBalance, Factor::kSerialization, Factor::kParallelEfficiency};
-  const PartnerCounts before = CountPartners(all.runs[all.runs.size() - 2]), last = CountPartners(all.runs.back());
+  const StatisticalGrowth before = CountPartners(all.runs[all.runs.size() - 2]), last = CountPartners(all.runs.back());
   if (std::abs(std::log(last.messages / before.messages)) > std::log(kMostChangeOfMessages)) {
     return fmt::format(
         "nor can it be grown statistically: ranks send {:.3g} messages an iteration on {} ranks and {:.3g} on {}",
@@ -278,7 +278,9 @@ void GrowToTargets(const GrowthTask& task, const GrowthModel& all, const std::ve
 void GrowStatistically(const GrowthTask& task, const GrowthModel& all, const std::vector<std::int64_t>& ranks,
                        PhaseGrowth& growth) {
   const CallRules& rules = growth.model.rules;
-  StatisticalGrowth statistical{"", rules.Share(), rules.Confirmed(), CountPartners(all.runs.back())};
+  StatisticalGrowth statistical = CountPartners(all.runs.back());
+  statistical.explained = rules.Share();
+  statistical.confirmed = rules.Confirmed();
   std::vector<std::string> counts;
   for (const RunCalls& run : growth.model.runs) counts.push_back(FormatCount(static_cast<std::uint64_t>(run.ranks)));
   if (rules.Share() >= kLeastExplained) {

@@ -226,12 +226,9 @@ ReportData LearnedText(const LearnedRecord& learned) {
   ReportData copied = false;
   if (const auto& of = learned.copied) {
     const auto count = [](double partners) { return fmt::format("{:.0f}", partners); };
-    copied = {{"reason", of->reason},
-              {"ranks", Ranks(of->partners.ranks)},
-              {"fewest", count(of->partners.fewest)},
-              {"median", count(of->partners.median)},
-              {"most", count(of->partners.most)},
-              {"messages", fmt::format("{:.3g}", of->partners.messages)}};
+    copied = {{"reason", of->reason},        {"ranks", Ranks(of->ranks)},
+              {"fewest", count(of->fewest)}, {"median", count(of->median)},
+              {"most", count(of->most)},     {"messages", fmt::format("{:.3g}", of->messages)}};
   }
   ReportData text = {{"copied", std::move(copied)},
                      {"explained", FormatPercent(learned.explained)},

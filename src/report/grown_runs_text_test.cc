@@ -62,7 +62,7 @@ TEST(GrownRunsText, SaysWhenRanksAreCopied) {
   GrowthRecord record = Chain();
   record.learned->partners.clear();
   record.learned->classes.clear();
-  record.learned->copied = StatisticalGrowth{"40 % of the messages follow no rule", 0, 0, {64, 3, 8, 14, 20.5}};
+  record.learned->copied = StatisticalGrowth{"40 % of the messages follow no rule", 0, 0, 64, 3, 8, 14, 20.5};
   const std::string text = FormatGrownRuns(record, "", false, test::OwnTexts());
   EXPECT_THAT(text, HasSubstr("Grown statistically: 40 % of the messages follow no rule. Ranks are copies of the 64 of "
                               "the largest run, which send 20.5 messages an iteration to 3 to 14 partners (median 8); "

@@ -43,18 +43,16 @@ Fields<RankClassRecord> FieldsOf(Described<RankClassRecord>) {
 
 Fields<StatisticalGrowth> FieldsOf(Described<StatisticalGrowth>) {
   using T = StatisticalGrowth;
-  using P = PartnerCounts;
-  return {
-      "growth/copied",
-      "Statistical growth, where rules do not suffice: grown ranks are copies of those of the largest run",
-      {
-          Property<&T::reason>("What the rules lack"),
-          Embed(&T::partners,
-                Fields<P>{Property<&P::ranks>("Of the largest run").AtLeast(1),
-                          Field("fewestPartners", &P::fewest, "That a rank sends messages to").AtLeast(0),
-                          Field("medianPartners", &P::median).AtLeast(0), Field("mostPartners", &P::most).AtLeast(0),
-                          Property<&P::messages>("Sent by a rank in an iteration, mean over ranks").AtLeast(0)}),
-      }};
+  return {"growth/copied",
+          "Statistical growth, where rules do not suffice: grown ranks are copies of those of the largest run",
+          {
+              Property<&T::reason>("What the rules lack"),
+              Property<&T::ranks>("Of the largest run").AtLeast(1),
+              Field("fewestPartners", &T::fewest, "That a rank sends messages to").AtLeast(0),
+              Field("medianPartners", &T::median).AtLeast(0),
+              Field("mostPartners", &T::most).AtLeast(0),
+              Property<&T::messages>("Sent by a rank in an iteration, mean over ranks").AtLeast(0),
+          }};
 }
 
 Fields<LearnedRecord> FieldsOf(Described<LearnedRecord>) {

@@ -215,17 +215,16 @@ GrowthModel LearnStatistically(const GrowthModel& all, std::size_t first, std::s
   return model;
 }
 
-PartnerCounts CountPartners(const RunCalls& run) {
-  PartnerCounts counts{run.ranks};
+StatisticalGrowth CountPartners(const RunCalls& run) {
+  StatisticalGrowth counts{.ranks = run.ranks};
   std::vector<double> partners;
-  double posts = 0, bytes = 0;
+  double posts = 0;
   for (const RankCalls& calls : run.of_ranks) {
     std::set<std::int32_t> to;
     for (const CallPart& part : calls.parts) {
       if (!IsSend(part.kind)) continue;
       to.insert(part.peer);
       posts += 1;
-      bytes += static_cast<double>(part.bytes);
     }
     partners.push_back(static_cast<double>(to.size()));
   }
@@ -234,7 +233,6 @@ PartnerCounts CountPartners(const RunCalls& run) {
   counts.median = partners[partners.size() / 2];
   counts.most = partners.back();
   counts.messages = posts / static_cast<double>(run.ranks) / static_cast<double>(run.iterations());
-  counts.bytes = posts > 0 ? bytes / posts : 0;
   return counts;
 }
 

@@ -105,19 +105,13 @@ std::int64_t PeerBy(const PeerRule& rule, const RankGrid& grid, std::int64_t ran
 std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const std::vector<std::int64_t>& peers,
                                const std::vector<RankDivision>& groups);
 
-// The number of ranks to which ranks of a run send messages.
-struct PartnerCounts {
-  std::int64_t ranks = 0;  // in the run
-  double fewest = 0, median = 0, most = 0;
-  double messages = 0;  // sent by a rank in an iteration, in the mean
-  double bytes = 0;     // mean of the messages
-};
-
 // Details of a phase that is not grown by rules.
 struct StatisticalGrowth {
-  std::string reason;                   // the gap in the rules
-  double explained = 0, confirmed = 0;  // shares of the messages, as in CallRules
-  PartnerCounts partners;               // in the largest run
+  std::string reason = {};                  // the gap in the rules
+  double explained = 0, confirmed = 0;      // shares of the messages, as in CallRules
+  std::int64_t ranks = 0;                   // in the largest run
+  double fewest = 0, median = 0, most = 0;  // ranks to which a rank sends messages
+  double messages = 0;                      // sent by a rank in an iteration, in the mean
 };
 
 // A summary of the rules that the messages of a program follow ("x+1", "ring+2", "P^-1"), with the part of the messages
