@@ -358,7 +358,7 @@ std::optional<ClassRules> MakeClass(GrowthModel& model, const KnownClasses& know
 
 // The same for the missing classes of one program.
 std::size_t AddComposedClasses(GrowthModel& model, const std::set<RankClass>& missing, std::size_t program) {
-  // The classes of the program whose rules hold for all of their ranks; all can be put side by side.
+  // The classes of the program; nothing is composed where some cannot be put side by side with the others.
   KnownClasses known;
   for (const auto& [key, rules] : model.rules.classes) {
     if (rules.is_composed || ProgramOf(key) != program) continue;

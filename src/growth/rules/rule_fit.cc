@@ -78,7 +78,7 @@ PartRule ReadPart(RankView& of, const StagedPart& parts) {
   const auto& groups = of.groups[first.communicator];
   const auto [peers, is_new] = of.peers.try_emplace({first.communicator, std::move(partners)});
   if (is_new) {
-    // Partners are found in groups but those of all ranks, and without dimensions of one rank, which show nothing here.
+    // Groups of all ranks are tried anyway, and dimensions of one rank show nothing here.
     std::uint8_t shown = 0;
     for (std::size_t d = 0; d < kMostDimensions; ++d) {
       if (of.seen().extents[d] > 1) shown |= 1u << d;
