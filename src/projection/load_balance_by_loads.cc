@@ -43,14 +43,6 @@ std::optional<double> MeanOf(const std::vector<const FactorRow*>& runs, Value va
   return known > 0 ? std::optional(sum / known) : std::nullopt;
 }
 
-// The part of the variance over ranks that is the same in all iterations; all of it where that is not known.
-std::optional<double> PersistentShare(const FactorRow& run) {
-  if (!run.loads || !run.loads->persistent || !run.loads->noise) return 1;
-  const double persistent = std::pow(*run.loads->persistent, 2);
-  const double noise = std::pow(*run.loads->noise, 2) / run.iterations;
-  return persistent + noise > 0 ? persistent / (persistent + noise) : 1;
-}
-
 // Excess of the largest load over the mean on more ranks, or fewer, over its present excess.
 double GrowthBetween(double from_ranks, double to_ranks, double growth) {
   const double from = ExpectedLargestNormal(from_ranks), to = ExpectedLargestNormal(to_ranks);
@@ -81,7 +73,13 @@ std::optional<LoadBalanceByLoads> LoadBalanceByLoads::From(const std::vector<Fac
       if (!run.loads || !run.loads->largest_of_half) return std::nullopt;
       return *run.loads->largest_of_half - 1;
     });
-    level.persistent_share = *MeanOf(runs, PersistentShare);
+    // The part of the variance over ranks that is the same in all iterations; all of it where that is not known.
+    level.persistent_share = *MeanOf(runs, [](const FactorRow& run) -> std::optional<double> {
+      if (!run.loads || !run.loads->persistent || !run.loads->noise) return 1;
+      const double persistent = std::pow(*run.loads->persistent, 2);
+      const double noise = std::pow(*run.loads->noise, 2) / run.iterations;
+      return persistent + noise > 0 ? persistent / (persistent + noise) : 1;
+    });
   }
   if (levels.size() < kFewestCounts || !levels.back().excess_of_half) return std::nullopt;
   // The number of ranks must be predictable: it grows with the cores, to less than a rank.

@@ -141,17 +141,6 @@ IntervalBounds IntervalOf(const std::vector<double>& sorted, double coverage, do
 
 namespace {
 
-constexpr std::size_t kEnoughCounts = 3;  // to choose a model for a factor
-
-// At how many core counts the factor is known.
-std::size_t CountsOf(const std::vector<FactorRow>& rows, Factor factor) {
-  std::set<std::int64_t> cores;
-  for (const FactorRow& row : rows) {
-    if (row.values[factor]) cores.insert(row.cores);
-  }
-  return cores.size();
-}
-
 // Parts that only explain a factor are not extrapolated.
 std::vector<Factor> ProjectionChildren(Factor factor, FactorTree tree) {
   std::vector<Factor> children = ChildrenOf(factor, tree);
@@ -162,17 +151,21 @@ std::vector<Factor> ProjectionChildren(Factor factor, FactorTree tree) {
 // Adds the factors to fit for `factor` and returns at how many core counts they are known together: its finest complete
 // parts, unless those are known too rarely to be fitted and the factor itself is known more often.
 std::size_t AddFitted(const std::vector<FactorRow>& rows, FactorTree tree, Factor factor, std::vector<Factor>& fitted) {
+  constexpr std::size_t kEnoughCounts = 3;  // to choose a model for a factor
   const std::vector<Factor> children = ProjectionChildren(factor, tree);
-  const std::size_t counts = CountsOf(rows, factor);
+  std::set<std::int64_t> cores;  // at which the factor is known
+  for (const FactorRow& row : rows) {
+    if (row.values[factor]) cores.insert(row.cores);
+  }
   std::size_t of_parts = children.empty() ? 0 : std::numeric_limits<std::size_t>::max();
   std::vector<Factor> parts;
   for (const Factor child : children) of_parts = std::min(of_parts, AddFitted(rows, tree, child, parts));
-  const bool are_enough = of_parts > 0 && of_parts >= std::min(counts, kEnoughCounts);
+  const bool are_enough = of_parts > 0 && of_parts >= std::min(cores.size(), kEnoughCounts);
   const bool are_incomplete = of_parts == 0;  // still worth a projection of their own
   if (are_enough || are_incomplete) fitted.insert(fitted.end(), parts.begin(), parts.end());
   if (are_enough) return of_parts;
-  if (counts > 0) fitted.push_back(factor);
-  return counts;
+  if (!cores.empty()) fitted.push_back(factor);
+  return cores.size();
 }
 
 }  // namespace
