@@ -58,10 +58,7 @@ PhaseTotals Measure(const Trace& trace, const PhaseSpec& phase, const FactorOpti
 }
 
 Trace TimedTrace(const Trace& trace, const Network& network, const ReplayRules& rules) {
-  ReplayOptions options;
-  options.rules = rules;
-  options.keep_calls = true;
-  options.network = &network;
+  const ReplayOptions options{.rules = rules, .keep_calls = true, .network = &network};
   return ReplayedTrace(trace, Replay(trace, MatchTrace(trace), CutPhase(trace, PhaseSpec::WholeRun()), options));
 }
 

@@ -245,14 +245,6 @@ double Simple(double power) {
   return power;
 }
 
-ScalingLaw PowerLaw(double power, double error, std::size_t runs) {
-  ScalingLaw law;
-  law.power = power;
-  law.error = error;
-  law.runs = runs;
-  return law;
-}
-
 // The power of P that a quantity of the runs follows, and its standard error.
 ScalingLaw FitRuns(const std::vector<RunCalls>& runs, const std::function<double(std::size_t)>& quantity) {
   std::map<std::size_t, Cell> cells;
@@ -264,7 +256,8 @@ ScalingLaw FitRuns(const std::vector<RunCalls>& runs, const std::function<double
   Slope slope;
   slope.Add(ranks, cells);
   const double freedom = slope.points - 2;
-  return PowerLaw(slope.Power(), freedom > 0 ? std::sqrt(slope.Rest() / freedom / slope.xx) : INFINITY, runs.size());
+  const double error = freedom > 0 ? std::sqrt(slope.Rest() / freedom / slope.xx) : INFINITY;
+  return {.power = slope.Power(), .error = error, .runs = runs.size()};
 }
 
 // Instructions follow a simple law unless they clearly do not, as time does without counters; those per cycle change
@@ -320,15 +313,15 @@ void FitLaws(const std::vector<RunCalls>& runs, const CallRules& rules, LoadMode
   if (!rules.grids.back().HasTwo()) FitCounterLaws(runs, repeated, model);
   // With counters, time follows them; the clock is taken to be that of the largest run.
   const double power = model.instructions ? model.instructions->power - model.per_cycle->power : Simple(all[0].Power());
-  model.common_law = PowerLaw(power, 0, runs.size());
-  model.second_law = PowerLaw(Simple(all[1].Power()), 0, runs.size());
+  model.common_law = {.power = power, .runs = runs.size()};
+  model.second_law = {.power = Simple(all[1].Power()), .runs = runs.size()};
   if (slopes.empty() || freedom <= 0) return;  // nothing says how exact a power is
   const double clearly = StudentQuantile(1 - kFalseLaws / static_cast<double>(slopes.size()), freedom);
   for (const auto& [key, own] : slopes) {
     const double error = std::sqrt(squares / freedom / own.xx), away = std::abs(own.Power() - model.Law(key).power);
     if (away <= clearly * error || (away > kSimple && !IsLarge(cells.at(key), runs))) continue;
     const double of_class = away > kSimple ? Simple(own.Power()) : own.Power();
-    model.laws[key] = PowerLaw(of_class, error, cells.at(key).size());
+    model.laws[key] = {.power = of_class, .error = error, .runs = cells.at(key).size()};
   }
   // Small classes that are far from the law of all follow that of a large one that is near theirs: edges of a part of
   // the ranks do its work.
