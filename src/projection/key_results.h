@@ -2,7 +2,6 @@
 // and cost of an iteration, and the potential gain from removing each loss [docs/formulas.md, key results].
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
