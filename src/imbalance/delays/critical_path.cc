@@ -71,12 +71,6 @@ struct Moment {
   bool waits_for_receiver = false;
 };
 
-// From the last moment to the first; on one rank a call before those that precede it, left before entered.
-bool IsLater(const Moment& a, const Moment& b) {
-  if (a.tick != b.tick) return a.tick > b.tick;
-  return std::tuple(a.rank, b.call, a.what, a.target) < std::tuple(b.rank, a.call, b.what, b.target);
-}
-
 // Stretches of time next to each other, the last one first. Moments of all calls are far more than the trace, so that
 // only those of some stretches are kept.
 constexpr std::size_t kStretches = 8;         // at a time; chosen
@@ -154,7 +148,9 @@ class RankSlack {
       Tick execution = own().ticks(activity_);
       if (is_call) {
         if (after_[call - 1 - first_] < kNotNeeded) activity_slack_ = after_[call - 1 - first_];
-        execution -= WaitInCall(call - 1);
+        while (activity_wait_ > 0 && waits_[activity_wait_ - 1].call >= call) --activity_wait_;
+        const WaitState* wait = activity_wait_ > 0 ? &waits_[activity_wait_ - 1] : nullptr;
+        if (wait != nullptr && wait->call == call - 1) execution -= wait->length;
       }
       if (execution > 0) visit(own().path(activity_), execution, activity_slack_);
       if (!is_call) continue;
@@ -195,12 +191,6 @@ class RankSlack {
       if (part.completes && leaves) add(leave, part.number, kDone[type]);
       if (part.posts && enters) add(enter, part.number, kPosted[type]);
     }
-  }
-
-  Tick WaitInCall(std::size_t call) {
-    while (activity_wait_ > 0 && waits_[activity_wait_ - 1].call > call) --activity_wait_;
-    const bool waits = activity_wait_ > 0 && waits_[activity_wait_ - 1].call == call;
-    return waits ? waits_[activity_wait_ - 1].length : 0;
   }
 
   const RankRecords records_;
@@ -274,8 +264,11 @@ class SlackSearch {
         moments_[i].insert(moments_[i].end(), of_block[i].begin(), of_block[i].end());
         of_block[i].clear();
       }
-      // As a lambda, which is inlined.
-      std::ranges::sort(moments_[i], [](const Moment& a, const Moment& b) { return IsLater(a, b); });
+      // From the last moment to the first; on one rank a call before those that precede it, left before entered.
+      std::ranges::sort(moments_[i], [](const Moment& a, const Moment& b) {
+        if (a.tick != b.tick) return a.tick > b.tick;
+        return std::tuple(a.rank, b.call, a.what, a.target) < std::tuple(b.rank, a.call, b.what, b.target);
+      });
     });
     for (std::size_t i = 0; i < stretches.size(); ++i) {
       for (const Moment& moment : moments_[i]) TakeMoment(moment);

@@ -95,27 +95,9 @@ class WaitLedger {
   std::size_t next_;
 };
 
-// Ticks of a wait that are to be charged to its delayer.
-struct WaitCharge {
-  double length = 0;
-  double counted = 0;   // the part of it in the phase
-  ByWaitKind caused{};  // waiting elsewhere that it brought about
-
-  WaitCharge Scaled(double share) const {
-    WaitCharge scaled{length * share, counted * share, caused};
-    for (double& of_kind : scaled.caused) of_kind *= share;
-    return scaled;
-  }
-};
-
 // Costs of many ranks and waits add up to no more than this many units, so that their sums are exact and do not depend
 // on who adds them in which order: doubles have 53 bits.
 constexpr int kRasterBits = 50;
-
-double RasterUnit(const WaitStates& states) {
-  const double all = static_cast<double>(states.activities.ranks.size()) * states.length();
-  return std::exp2(std::ilogb(std::max(1.0, all)) + 1 - kRasterBits);
-}
 
 constexpr std::size_t kWaitStretch = 65536, kWaitSample = 64;  // waits; chosen
 
@@ -125,13 +107,11 @@ constexpr std::size_t kWaitStretch = 65536, kWaitSample = 64;  // waits; chosen
 class DelayAccounts {
  public:
   DelayAccounts(const WaitStates& states, std::size_t iterations, DelayRules rules, bool charge_end)
-      : states_(states),
-        iterations_(std::max<std::size_t>(1, iterations)),
-        rules_(rules),
-        charge_end_(charge_end),
-        raster_unit_(RasterUnit(states)) {
+      : states_(states), iterations_(std::max<std::size_t>(1, iterations)), rules_(rules), charge_end_(charge_end) {
     const Activities& activities = states.activities;
     const std::size_t ranks = states.ranks.size();
+    const double all = static_cast<double>(activities.ranks.size()) * states.length();
+    raster_unit_ = std::exp2(std::ilogb(std::max(1.0, all)) + 1 - kRasterBits);
     visits_.resize(ranks);
     place_.resize(ranks);
     for (const RankWaits& rank : states.ranks) {
@@ -156,7 +136,24 @@ class DelayAccounts {
     // From the last stretch to the first.
     std::vector<Tick> begins = BeginsOfStretches(std::move(ends), kWaitStretch / kWaitSample);
     for (; !begins.empty(); begins.pop_back()) {
-      auto [ranges, places] = TakeStretch(begins.back(), left);
+      // The waits left that end from its begin on, as ranges of ranks and one by one, the one that ends last first: its
+      // end, its range in the stretch, and its index among the waits of the rank.
+      using WaitPlace = std::tuple<Tick, std::uint32_t, std::uint32_t>;
+      std::vector<RankIntervals> ranges;
+      std::vector<WaitPlace> places;
+      for (std::uint32_t rank = 0; rank < left.size(); ++rank) {
+        const std::uint32_t end = left[rank];
+        std::uint32_t& first = left[rank];
+        for (Tick at = 0; first > 0 && (at = WaitEnd(rank, first - 1)) >= begins.back(); --first) {
+          places.emplace_back(at, static_cast<std::uint32_t>(ranges.size()), first - 1);
+        }
+        if (first < end) ranges.push_back({rank, first, end});
+      }
+      // Ranges are in the order of ranks.
+      std::ranges::sort(places, {}, [](const WaitPlace& place) {
+        const auto [end, range, index] = place;
+        return std::tuple(-end, range, ~index);
+      });
       FindIntervals(states_, rules_, sums, ranges);
       for (const auto& [end, number, index] : places) {
         const RankIntervals& range = ranges[number];
@@ -174,86 +171,57 @@ class DelayAccounts {
     return states_.activities.ranks[rank].enter(wait.call) + wait.length;
   }
 
-  // The waits left that end from `begin` on, as ranges of ranks and one by one, the one that ends last first: its end,
-  // its range in the stretch, and its index among the waits of the rank.
-  using WaitPlace = std::tuple<Tick, std::uint32_t, std::uint32_t>;
-  std::pair<std::vector<RankIntervals>, std::vector<WaitPlace>> TakeStretch(Tick begin,
-                                                                            std::vector<std::uint32_t>& left) const {
-    std::vector<RankIntervals> ranges;
-    std::vector<WaitPlace> places;
-    for (std::uint32_t rank = 0; rank < left.size(); ++rank) {
-      const std::uint32_t end = left[rank];
-      std::uint32_t& first = left[rank];
-      for (Tick at = 0; first > 0 && (at = WaitEnd(rank, first - 1)) >= begin; --first) {
-        places.emplace_back(at, static_cast<std::uint32_t>(ranges.size()), first - 1);
-      }
-      if (first < end) ranges.push_back({rank, first, end});
-    }
-    // Ranges are in the order of ranks.
-    std::ranges::sort(places, {}, [](const WaitPlace& place) {
-      const auto [end, range, index] = place;
-      return std::tuple(-end, range, ~index);
-    });
-    return {std::move(ranges), std::move(places)};
-  }
-
   // Settles the wait of the rank before the one settled last, once everything that it caused has been charged. Waits
   // must come in the order of their ends, the last one first; of equals by rank, then the last.
   void Settle(std::uint32_t rank, std::uint32_t index, const DelayInterval& interval,
               const std::vector<std::pair<PathId, Tick>>& delays) {
     const WaitState& wait = states_.ranks[rank].waits[index];
-    WaitCharge charge{static_cast<double>(wait.length), 0, {}};
-    if (states_.activities.ranks[rank].counts(wait.call)) charge.counted = charge.length;
-    const auto [caused, share] = ledgers_[rank].TakePrevious();
+    const auto kind = static_cast<std::size_t>(wait.kind);
+    const auto length = static_cast<double>(wait.length);
+    double counted = states_.activities.ranks[rank].counts(wait.call) ? length : 0;  // in the phase
+    auto [caused, share] = ledgers_[rank].TakePrevious();                            // elsewhere, by this wait
     if (wait.kind == WaitKind::kWaitAtEnd && !charge_end_) {
-      costs_.ranks[rank].at_end += charge.counted;
+      costs_.ranks[rank].at_end += counted;
       return;
     }
     WaitParts& parts = costs_.ranks[rank].waits[index];
-    for (std::size_t k = 0; k < kWaitKinds; ++k) charge.caused[k] = caused[k] * charge.length;
-    parts.caused = Sum(charge.caused);
-    parts.propagating = std::min(1.0, share) * charge.length;
-    parts.indirect = ChargeDelays(wait, charge, interval, delays);
-  }
-
-  // Charges the delayer; returns the indirect part of the wait.
-  double ChargeDelays(const WaitState& wait, const WaitCharge& charge, const DelayInterval& interval,
-                      const std::vector<std::pair<PathId, Tick>>& delays) {
-    const auto kind = static_cast<std::size_t>(wait.kind);
+    for (double& of_kind : caused) of_kind *= length;
+    parts.caused = Sum(caused);
+    parts.propagating = std::min(1.0, share) * length;
     const auto sum = static_cast<double>(interval.delays + interval.waits);
     double explained = sum > 0 ? 1 : 0;
-    if (rules_ == DelayRules::kBounded && sum < charge.length) explained = sum / charge.length;
-    if (explained < 1) ChargeExit(wait, charge.Scaled(1 - explained), interval);
-    if (explained == 0) return 0;
-    const WaitCharge part = charge.Scaled(explained);
-    double charged = part.counted;
+    if (rules_ == DelayRules::kBounded && sum < length) explained = sum / length;
+    if (explained < 1) {
+      // No delay explains the rest, and what it caused: the delayer left the call at the synchronization point later.
+      ByWaitKind rest = caused;
+      for (double& of_kind : rest) of_kind *= 1 - explained;
+      rest[kind] += counted * (1 - explained);
+      const std::optional<PathId>& path = interval.exit_path;
+      Add(rest, path ? CostsIn(wait.delayer, *path).exit_skew : costs_.ranks[wait.delayer].unattributed);
+      if (path) AddToRaster(*path, wait, Sum(rest));
+    }
+    if (explained == 0) return;
+    counted *= explained;
+    for (double& of_kind : caused) of_kind *= explained;
+    double charged = counted;
     if (rules_ == DelayRules::kScalasca && charged > sum) charged = sum;
-    costs_.ranks[wait.delayer].lost[kind] += part.counted - charged;
+    costs_.ranks[wait.delayer].lost[kind] += counted - charged;
     ByWaitKind each{};
-    for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = part.caused[k] / sum;
+    for (std::size_t k = 0; k < kWaitKinds; ++k) each[k] = caused[k] / sum;
     each[kind] += charged / sum;
-    ledgers_[wait.delayer].Add(interval.first_wait, interval.end_wait, each, part.length / sum);
+    ledgers_[wait.delayer].Add(interval.first_wait, interval.end_wait, each, length * explained / sum);
     for (std::uint32_t i = interval.first_delay; i < interval.end_delay; ++i) {
       const auto ticks = static_cast<double>(delays[i].second);
       PathCosts& costs = CostsIn(wait.delayer, delays[i].first);
       costs.short_term[kind] += ticks * charged / sum;
       double all = charged;
       for (std::size_t k = 0; k < kWaitKinds; ++k) {
-        costs.long_term[k] += ticks * part.caused[k] / sum;
-        all += part.caused[k];
+        costs.long_term[k] += ticks * caused[k] / sum;
+        all += caused[k];
       }
       AddToRaster(delays[i].first, wait, ticks * all / sum);
     }
-    return part.length * static_cast<double>(interval.waits) / sum;
-  }
-
-  // A wait that no delay explains, and what it caused: the delayer left the call at the synchronization point later.
-  void ChargeExit(const WaitState& wait, const WaitCharge& charge, const DelayInterval& interval) {
-    ByWaitKind charged = charge.caused;
-    charged[static_cast<std::size_t>(wait.kind)] += charge.counted;
-    const std::optional<PathId>& path = interval.exit_path;
-    Add(charged, path ? CostsIn(wait.delayer, *path).exit_skew : costs_.ranks[wait.delayer].unattributed);
-    if (path) AddToRaster(*path, wait, Sum(charged));
+    parts.indirect = length * explained * static_cast<double>(interval.waits) / sum;
   }
 
   PathCosts& CostsIn(std::uint32_t rank, PathId path) {
@@ -285,7 +253,7 @@ class DelayAccounts {
   const std::size_t iterations_;
   const DelayRules rules_;
   const bool charge_end_;
-  const double raster_unit_;
+  double raster_unit_ = 0;
   DelayCosts costs_;
   std::vector<WaitLedger> ledgers_;                // one a rank
   std::vector<std::optional<PathVisits>> visits_;  // for ranks that are present, where there are iterations

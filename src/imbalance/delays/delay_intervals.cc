@@ -78,22 +78,6 @@ void AddUntil(const RankActivities& activities, const std::vector<WaitState>& wa
   AddWalking(activities, waits, sums, times, noted * sums.step, end, sign);
 }
 
-// Adds activities [first, end).
-void AddActivities(const RankActivities& activities, const std::vector<WaitState>& waits, const IntervalSums& sums,
-                   PathTimes& times, std::size_t first, std::size_t end) {
-  if (end <= first + 2 * sums.step) return AddWalking(activities, waits, sums, times, first, end, 1);
-  AddUntil(activities, waits, sums, times, end, 1);
-  AddUntil(activities, waits, sums, times, first, -1);
-}
-
-void FindFirstWaits(const RankActivities& activities, const std::vector<WaitState>& waits, IntervalSums& sums) {
-  sums.first_waits.reserve(activities.size() / sums.step + 2);
-  for (std::uint32_t i = 0; i < waits.size(); ++i) {
-    while (sums.first_waits.size() * sums.step <= ActivityOfWait(activities, waits, i)) sums.first_waits.push_back(i);
-  }
-  sums.first_waits.resize(activities.size() / sums.step + 2, static_cast<std::uint32_t>(waits.size()));
-}
-
 IntervalSums FindSums(const RankActivities& activities, const std::vector<WaitState>& waits) {
   std::vector<char> is_known;
   std::size_t known = 0;
@@ -105,7 +89,11 @@ IntervalSums FindSums(const RankActivities& activities, const std::vector<WaitSt
   }
   IntervalSums sums;
   sums.step = std::max(kSmallestStep, known);  // there are no more sums than activities between them
-  FindFirstWaits(activities, waits, sums);
+  sums.first_waits.reserve(activities.size() / sums.step + 2);
+  for (std::uint32_t i = 0; i < waits.size(); ++i) {
+    while (sums.first_waits.size() * sums.step <= ActivityOfWait(activities, waits, i)) sums.first_waits.push_back(i);
+  }
+  sums.first_waits.resize(activities.size() / sums.step + 2, static_cast<std::uint32_t>(waits.size()));
   PathTimes times(is_known.size());
   std::size_t begin = 0;
   for (std::size_t end = sums.step; end <= activities.size(); begin = end, end += sums.step) {
@@ -119,20 +107,15 @@ IntervalSums FindSums(const RankActivities& activities, const std::vector<WaitSt
   return sums;
 }
 
-// The last point where one of the two waited for the other.
-SyncMark MarkBefore(const std::vector<SyncMark>& marks, const WaitState& wait) {
-  auto mark = std::ranges::lower_bound(marks, SyncMark{wait.delayer, wait.call, 0});
-  while (mark != marks.begin() && std::prev(mark)->peer == wait.delayer) {
-    --mark;
-    if (mark->peer_call < wait.delayer_call) return *mark;
-  }
-  return {};
-}
-
 // The last synchronization point of a waiter and its delayer before a wait state, in either direction and of any kind.
 // If several cross, which non-blocking calls allow, it is the one latest on the waiter.
 SyncMark PointBefore(const WaitStates& states, std::uint32_t rank, const WaitState& wait) {
-  SyncMark point = MarkBefore(states.marks[rank], wait);
+  SyncMark point;
+  const std::vector<SyncMark>& marks = states.marks[rank];
+  auto mark = std::ranges::lower_bound(marks, SyncMark{wait.delayer, wait.call, 0});
+  while (point.call == kNoCall && mark != marks.begin() && std::prev(mark)->peer == wait.delayer) {
+    if ((--mark)->peer_call < wait.delayer_call) point = *mark;  // one of the two waited for the other
+  }
   const std::vector<CollectiveWaits::SyncCall>& calls = states.collectives.sync_calls(rank);
   auto before = std::ranges::lower_bound(calls, wait.call, {}, &CollectiveWaits::SyncCall::first);
   while (before != calls.begin()) {
@@ -149,14 +132,6 @@ SyncMark PointBefore(const WaitStates& states, std::uint32_t rank, const WaitSta
 // The first wait of a rank in a call or behind it.
 std::uint32_t FirstWaitFrom(const std::vector<WaitState>& waits, std::uint32_t call) {
   return static_cast<std::uint32_t>(std::ranges::lower_bound(waits, call, {}, &WaitState::call) - waits.begin());
-}
-
-// Adds activities behind one call and before another; from the beginning without the first.
-void AddBetween(const RankActivities& own, const std::vector<WaitState>& waits, DelayRules rules,
-                const IntervalSums& sums, std::uint32_t from, std::uint32_t to, PathTimes& times) {
-  const std::size_t behind = rules == DelayRules::kScalasca ? 0 : 1;
-  const std::size_t first = from == kNoCall ? 0 : own.activity_of(from) + behind;
-  AddActivities(own, waits, sums, times, first, own.activity_of(to));
 }
 
 // Finds where the delayer was longer than the waiter since its call `from`; adds to `delays`.
@@ -199,9 +174,16 @@ void FindIntervals(const WaitStates& states, DelayRules rules, const std::vector
   const Activities& activities = states.activities;
   // Compares both sides of wait states since the two ranks last ran together. `own`, `other`: room for their times.
   const auto find = [&](RankIntervals& range, PathTimes& own, PathTimes& other) {
+    // Adds activities behind one call and before another; from the beginning without the first.
     const auto add = [&](std::uint32_t rank, std::uint32_t from, std::uint32_t to, PathTimes& times) {
+      const RankActivities& of_rank = activities.ranks[rank];
+      const std::vector<WaitState>& waits = states.ranks[rank].waits;
+      const std::size_t behind = rules == DelayRules::kScalasca ? 0 : 1, end = of_rank.activity_of(to);
+      const std::size_t first = from == kNoCall ? 0 : of_rank.activity_of(from) + behind;
       times.Clear();
-      AddBetween(activities.ranks[rank], states.ranks[rank].waits, rules, sums[rank], from, to, times);
+      if (end <= first + 2 * sums[rank].step) return AddWalking(of_rank, waits, sums[rank], times, first, end, 1);
+      AddUntil(of_rank, waits, sums[rank], times, end, 1);
+      AddUntil(of_rank, waits, sums[rank], times, first, -1);
     };
     range.intervals.reserve(range.end - range.first);
     for (std::uint32_t i = range.first; i < range.end; ++i) {
