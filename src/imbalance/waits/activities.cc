@@ -37,7 +37,21 @@ class ActivitiesBuilder {
   RankActivities Tile(CallPaths& paths) {
     TileBefore(paths);
     TileWindow(paths);
-    return Finish();
+    RankActivities rank;
+    rank.present = true;
+    rank.first_call = cut_.window.begin.call;
+    rank.calls = call_activity_.size();
+    rank.edges_ = edges_.Finish();
+    rank.paths_ = paths_.Finish();
+    rank.call_activity_ = call_activity_.Finish();
+    rank.call_occurrence_ = call_occurrence_.Finish();
+    rank.end_ = rank.phase_end_ = last_edge_;
+    for (const Interval& iteration : cut_.iterations) {
+      const std::size_t edge =
+          PartitionIndex(0, rank.edges_.size(), [&](std::size_t i) { return rank.edges_[i] < iteration.begin.tick; });
+      rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge));
+    }
+    return rank;
   }
 
   static void SetPaths(std::vector<PathId> numbers, RankActivities& rank) { rank.path_of_ = std::move(numbers); }
@@ -150,24 +164,6 @@ class ActivitiesBuilder {
     while (at < occurrences_.size() && occurrences_[at].end.call <= call) ++at;
     if (at < occurrences_.size() && occurrences_[at].begin.call <= call) return static_cast<std::uint32_t>(at);
     return hides_between_ ? kNoCall : static_cast<std::uint32_t>(std::min(at, occurrences_.size() - 1));
-  }
-
-  RankActivities Finish() {
-    RankActivities rank;
-    rank.present = true;
-    rank.first_call = cut_.window.begin.call;
-    rank.calls = call_activity_.size();
-    rank.edges_ = edges_.Finish();
-    rank.paths_ = paths_.Finish();
-    rank.call_activity_ = call_activity_.Finish();
-    rank.call_occurrence_ = call_occurrence_.Finish();
-    rank.end_ = rank.phase_end_ = last_edge_;
-    for (const Interval& iteration : cut_.iterations) {
-      const std::size_t edge =
-          PartitionIndex(0, rank.edges_.size(), [&](std::size_t i) { return rank.edges_[i] < iteration.begin.tick; });
-      rank.iteration_begin.push_back(static_cast<std::uint32_t>(edge));
-    }
-    return rank;
   }
 
   const Trace& trace_;

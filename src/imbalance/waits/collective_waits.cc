@@ -34,23 +34,14 @@ std::pair<CollectivePattern, WaitKind> Flow(CollectiveKind kind) {
   return {CollectivePattern::kNone, WaitKind::kWaitAtNxN};
 }
 
-void SetDone(const RankActivities& activities, std::uint32_t call, Participant& participant) {
-  participant.done = call;
-  participant.done_enter = activities.enter(call);
-  participant.done_leave = activities.leave(call);
-}
-
-OperationType Type(const Trace& trace, const CollectiveType& type, bool has_sizes) {
-  const auto [pattern, kind] = Flow(type.kind);
-  // Groups of intercommunicators depend on each other in ways that traces do not record.
-  const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
-  return {type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root), type.communicator,
-          is_between_groups ? CollectivePattern::kNone : pattern, kind, has_sizes};
-}
-
 std::vector<std::pair<Participant, OperationType>> FindPosted(const Trace& trace, const RankRecords& records,
                                                               const std::vector<bool>& region_has_sizes) {
   std::vector<std::pair<Participant, OperationType>> found;
+  const auto set_done = [&](std::uint32_t call, Participant& participant) {
+    participant.done = call;
+    participant.done_enter = records.activities.enter(call);
+    participant.done_leave = records.activities.leave(call);
+  };
   std::unordered_map<std::size_t, std::size_t> pending;  // posts without completion, by number
   ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
     if (!part.IsCollective() || !part.IsMatched()) return;
@@ -59,7 +50,7 @@ std::vector<std::pair<Participant, OperationType>> FindPosted(const Trace& trace
       const auto post = pending.find(part.ordinal);
       // Nobody waits in a test.
       const bool waits = trace.regions[region].call != MpiCall::kTest;
-      if (waits && post != pending.end()) SetDone(records.activities, call, found[post->second].first);
+      if (waits && post != pending.end()) set_done(call, found[post->second].first);
       return;
     }
     Participant participant;
@@ -72,13 +63,19 @@ std::vector<std::pair<Participant, OperationType>> FindPosted(const Trace& trace
       const RankTimeline::Record sizes = records.timeline.record(record);
       participant.sends = sizes.bytes > 0;
       participant.receives = sizes.received > 0;
-      SetDone(records.activities, call, participant);
+      set_done(call, participant);
     } else {
       pending[part.ordinal] = found.size();
     }
-    const std::uint32_t type = records.matching.collective_types[part.ordinal];
-    found.emplace_back(participant, Type(trace, records.timeline.collective_types()[type],
-                                         part.completes && region_has_sizes[region]));
+    const std::uint32_t number = records.matching.collective_types[part.ordinal];
+    const CollectiveType& type = records.timeline.collective_types()[number];
+    const auto [pattern, kind] = Flow(type.kind);
+    // Groups of intercommunicators depend on each other in ways that traces do not record.
+    const bool is_between_groups = !trace.communicators[type.communicator].remote.empty();
+    found.push_back(
+        {participant,
+         {type.root == kNoRoot ? kNoParticipant : static_cast<std::uint32_t>(type.root), type.communicator,
+          is_between_groups ? CollectivePattern::kNone : pattern, kind, part.completes && region_has_sizes[region]}});
   });
   return found;
 }
@@ -95,21 +92,6 @@ CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, c
   ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
     posted[rank] = FindPosted(trace, records, region_has_sizes);
   });
-  Gather(trace, posted);
-  posted = {};
-  ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
-  for (const Participant& one : participants_) {
-    const CollectivePattern pattern = types_[one.operation].pattern;
-    const bool synchronises = pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix;
-    if (!synchronises && !types_[one.operation].IsFork()) continue;
-    std::vector<SyncCall>& calls = sync_calls_[one.rank];
-    calls.push_back({one.call, one.operation});
-    if (one.done != kNoCall && one.done != one.call) calls.push_back({one.done, one.operation});
-  }
-  ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::first); });
-}
-
-void CollectiveWaits::Gather(const Trace& trace, const std::vector<Posted>& posted) {
   for (const Posted& of_rank : posted) {
     for (const auto& [participant, type] : of_rank) ++first_[participant.operation + 1];
   }
@@ -125,6 +107,7 @@ void CollectiveWaits::Gather(const Trace& trace, const std::vector<Posted>& post
       known.has_sizes = has_sizes;
     }
   }
+  posted = {};
   for (const OperationType& type : types_) {
     if (type.pattern != CollectivePattern::kPrefix) continue;
     std::vector<std::uint32_t>& local = local_ranks_[type.communicator];
@@ -133,6 +116,16 @@ void CollectiveWaits::Gather(const Trace& trace, const std::vector<Posted>& post
     const std::vector<std::int32_t>& members = trace.communicators[type.communicator].members;
     for (std::uint32_t i = 0; i < members.size(); ++i) local[static_cast<std::size_t>(members[i])] = i;
   }
+  ParallelFor(types_.size(), [&](std::size_t i) { Resolve(static_cast<std::uint32_t>(i)); });
+  for (const Participant& one : participants_) {
+    const CollectivePattern pattern = types_[one.operation].pattern;
+    const bool synchronises = pattern == CollectivePattern::kAllToAll || pattern == CollectivePattern::kPrefix;
+    if (!synchronises && !types_[one.operation].IsFork()) continue;
+    std::vector<SyncCall>& calls = sync_calls_[one.rank];
+    calls.push_back({one.call, one.operation});
+    if (one.done != kNoCall && one.done != one.call) calls.push_back({one.done, one.operation});
+  }
+  ParallelFor(trace.size(), [&](std::size_t rank) { std::ranges::sort(sync_calls_[rank], {}, &SyncCall::first); });
 }
 
 void CollectiveWaits::Resolve(std::uint32_t operation) {
@@ -279,30 +272,6 @@ std::vector<Holding> FindHoldings(const Trace& trace, const Activities& activiti
   return holdings;
 }
 
-// The call from the lock to the unlock in which the rank was at that time; no computation.
-std::optional<std::uint32_t> CallIn(const Trace& trace, const RankActivities& own, const Holding& holding, Tick tick) {
-  const auto call = CallAt(own, holding.lock_call, holding.unlock_call + 1, tick);
-  if (!call) return std::nullopt;
-  const std::uint32_t region = trace.timelines[holding.rank].region(own.first_call + *call);
-  return IsOneSided(trace.regions[region].call) ? call : std::nullopt;
-}
-
-// Messages in wrong order name their waits by place.
-void InsertWaits(std::vector<WaitState> added, RankWaits& rank) {
-  if (added.empty()) return;
-  std::vector<std::uint32_t> calls;
-  for (const auto& [wait, same_source] : rank.wrong_order) calls.push_back(rank.waits[wait].call);
-  rank.waits.insert(rank.waits.end(), added.begin(), added.end());
-  // Where one call waits for two locks, the later one keeps it.
-  std::ranges::sort(rank.waits, {}, [](const WaitState& wait) { return std::pair(wait.call, -wait.length); });
-  const auto are_of_one = [](const WaitState& a, const WaitState& b) { return a.call == b.call; };
-  rank.waits.erase(std::unique(rank.waits.begin(), rank.waits.end(), are_of_one), rank.waits.end());
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const auto place = std::ranges::lower_bound(rank.waits, calls[i], {}, &WaitState::call);
-    rank.wrong_order[i].first = static_cast<std::uint32_t>(place - rank.waits.begin());
-  }
-}
-
 // Whom holding `i` had to wait for: the last other rank that gave the lock back before, if one of the two has it for
 // itself. `last_exclusive`: of every holding that of the same lock before it which is exclusive.
 const Holding* HolderBefore(const std::vector<Holding>& holdings, const std::vector<std::size_t>& last_exclusive,
@@ -380,13 +349,30 @@ void AddLockWaits(const Trace& trace, WaitStates& states) {
     const Holding& own = holdings[i];
     const RankActivities& waiting = activities.ranks[own.rank];
     if (!waiting.present) continue;
-    const auto call = CallIn(trace, waiting, own, before->unlock_enter);
+    // From the lock to the unlock; no computation.
+    const auto call = CallAt(waiting, own.lock_call, own.unlock_call + 1, before->unlock_enter);
     if (!call) continue;
+    const std::uint32_t region = trace.timelines[own.rank].region(waiting.first_call + *call);
+    if (!IsOneSided(trace.regions[region].call)) continue;
     added[own.rank].push_back({*call, before->rank, before->unlock_call, WaitKind::kWaitForLock,
                                before->unlock_enter - waiting.enter(*call)});
     states.marks[own.rank].push_back({before->rank, *call, before->unlock_call});
   }
-  for (std::size_t rank = 0; rank < added.size(); ++rank) InsertWaits(std::move(added[rank]), states.ranks[rank]);
+  for (std::size_t rank = 0; rank < added.size(); ++rank) {
+    if (added[rank].empty()) continue;
+    std::vector<WaitState>& waits = states.ranks[rank].waits;
+    std::vector<std::uint32_t> calls;  // messages in wrong order name their waits by place
+    for (const auto& [wait, same_source] : states.ranks[rank].wrong_order) calls.push_back(waits[wait].call);
+    waits.insert(waits.end(), added[rank].begin(), added[rank].end());
+    // Where one call waits for two locks, the later one keeps it.
+    std::ranges::sort(waits, {}, [](const WaitState& wait) { return std::pair(wait.call, -wait.length); });
+    const auto are_of_one = [](const WaitState& a, const WaitState& b) { return a.call == b.call; };
+    waits.erase(std::unique(waits.begin(), waits.end(), are_of_one), waits.end());
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const auto place = std::ranges::lower_bound(waits, calls[i], {}, &WaitState::call);
+      states.ranks[rank].wrong_order[i].first = static_cast<std::uint32_t>(place - waits.begin());
+    }
+  }
 }
 
 }  // namespace farscale

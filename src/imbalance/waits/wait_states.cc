@@ -166,20 +166,16 @@ class RankSearch {
     const WaitState message = WaitIn(call_, kind, peer, sent.call, sent.enter);
     if (kind == WaitKind::kLateSender) {
       received_.push_back(message);
-      EndProbes(part.ordinal, message);
+      if (const auto probes = probes_of_.find(part.ordinal); probes != probes_of_.end()) {
+        for (const std::uint32_t probe : probes->second) {
+          const WaitState wait = WaitIn(probe, kind, peer, sent.call, sent.enter);
+          if (peer != records_.rank && IsLate(wait)) AddMarkedWait(wait);
+        }
+        probes_of_.erase(probes);
+      }
     }
     if (kind == WaitKind::kLatePost && NeedBefore(message)) return;
     Need(message);
-  }
-
-  void EndProbes(std::size_t receive, const WaitState& message) {
-    const auto probes = probes_of_.find(receive);
-    if (probes == probes_of_.end()) return;
-    for (const std::uint32_t probe : probes->second) {
-      const WaitState wait = WaitIn(probe, message.kind, message.delayer, message.delayer_call, NeededAt(message));
-      if (message.delayer != records_.rank && IsLate(wait)) AddMarkedWait(wait);
-    }
-    probes_of_.erase(probes);
   }
 
   // MPI may wait for a post in the start of the epoch already, or in an operation.
@@ -270,40 +266,6 @@ void MirrorMarks(std::vector<std::vector<SyncMark>>& marks) {
   });
 }
 
-// Every other rank waits for the last one at the end of the phase.
-void AddWaitsAtEnd(const Activities& activities, std::vector<RankWaits>& ranks) {
-  const std::uint32_t last = FindLastRank(activities);
-  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    const RankActivities& own = activities.ranks[rank];
-    if (!own.present || own.end() == activities.end) continue;
-    ranks[rank].waits.push_back({static_cast<std::uint32_t>(own.calls), last,
-                                 static_cast<std::uint32_t>(activities.ranks[last].calls), WaitKind::kWaitAtEnd,
-                                 activities.end - own.end()});
-  }
-}
-
-// Fills in the waits for messages and collectives, marks on the ranks that waited, and diagnostics.
-void SearchRanks(const Trace& trace, const Matching& matching, WaitStates& states) {
-  const Activities& activities = states.activities;
-  const MessageEnds ends = FindMessageEnds(trace, matching, activities);
-  const std::vector<RegionWaiting> regions = FindRegionWaiting(trace);
-  states.ranks.resize(trace.size());
-  states.marks.resize(trace.size());
-  std::vector<std::array<std::uint64_t, 3>> counts(trace.size());  // needs, violations, flushes
-  ForEachRank(trace, matching, activities, [&](std::size_t rank, const RankRecords& records) {
-    RankSearch search(records, ends, states.collectives, regions);
-    counts[rank] = {search.needs, search.violations, CountFlushes(trace, activities, rank)};
-    states.ranks[rank] = std::move(search.waits);
-    states.marks[rank] = std::move(search.marks);
-  });
-  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    const auto [needs, violations, flushes] = counts[rank];
-    states.diagnostics.AddPopulation(anomaly::kEndedBeforeNeeded, needs);
-    states.diagnostics.Add(anomaly::kEndedBeforeNeeded, violations, "on " + NameOfRank(trace, rank));
-    states.diagnostics.Add(anomaly::kFlushesMayPoll, flushes, "on " + NameOfRank(trace, rank));
-  }
-}
-
 }  // namespace
 
 MessageEnds FindMessageEnds(const Trace& trace, const Matching& matching, const Activities& activities) {
@@ -327,11 +289,37 @@ std::uint32_t FindLastRank(const Activities& activities) {
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, Activities activities) {
   CollectiveWaits collectives(trace, matching, activities);
   WaitStates states{std::move(activities), std::move(collectives)};
-  SearchRanks(trace, matching, states);
+  const std::vector<RegionWaiting> regions = FindRegionWaiting(trace);
+  states.ranks.resize(trace.size());
+  states.marks.resize(trace.size());
+  std::vector<std::array<std::uint64_t, 3>> counts(trace.size());  // needs, violations, flushes
+  {
+    const MessageEnds ends = FindMessageEnds(trace, matching, states.activities);
+    ForEachRank(trace, matching, states.activities, [&](std::size_t rank, const RankRecords& records) {
+      RankSearch search(records, ends, states.collectives, regions);
+      counts[rank] = {search.needs, search.violations, CountFlushes(trace, states.activities, rank)};
+      states.ranks[rank] = std::move(search.waits);
+      states.marks[rank] = std::move(search.marks);
+    });
+  }
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    const auto [needs, violations, flushes] = counts[rank];
+    states.diagnostics.AddPopulation(anomaly::kEndedBeforeNeeded, needs);
+    states.diagnostics.Add(anomaly::kEndedBeforeNeeded, violations, "on " + NameOfRank(trace, rank));
+    states.diagnostics.Add(anomaly::kFlushesMayPoll, flushes, "on " + NameOfRank(trace, rank));
+  }
   AddLockWaits(trace, states);
   MirrorMarks(states.marks);
   AddLateCompletes(trace, states.activities, states.ranks);
-  AddWaitsAtEnd(states.activities, states.ranks);
+  // Every other rank waits for the last one at the end of the phase.
+  const std::uint32_t last = FindLastRank(states.activities);
+  for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {
+    const RankActivities& own = states.activities.ranks[rank];
+    if (!own.present || own.end() == states.activities.end) continue;
+    const auto last_call = static_cast<std::uint32_t>(states.activities.ranks[last].calls);
+    states.ranks[rank].waits.push_back({static_cast<std::uint32_t>(own.calls), last, last_call, WaitKind::kWaitAtEnd,
+                                        states.activities.end - own.end()});
+  }
   return states;
 }
 

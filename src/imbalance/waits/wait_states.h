@@ -112,7 +112,6 @@ class CollectiveWaits {
   using Posted = std::vector<std::pair<Participant, OperationType>>;  // in the order of calls
 
   bool HasWaitedFor(const OperationType& type, const Participant& self, const Participant& other) const;
-  void Gather(const Trace& trace, const std::vector<Posted>& posted);
   void Resolve(std::uint32_t operation);
   std::uint32_t Latest(std::uint32_t operation, std::uint32_t except) const;
 
