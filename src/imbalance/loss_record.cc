@@ -11,12 +11,22 @@ namespace farscale {
 namespace {
 
 PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vector<std::size_t>& ranks) {
+  const bool is_outside = diagnosis.IsOutside(path);
   PathRecord record;
   record.path = diagnosis.paths.Name(path);
   record.innermost = diagnosis.paths.InnermostName(path);
   record.is_mpi = diagnosis.paths.is_mpi(path);
   record.is_device_call = diagnosis.paths.is_device_call(path);
-  record.total = diagnosis.totals[path];
+  const PathLosses& total = diagnosis.totals[path];
+  if (is_outside) {
+    // Time outside of the phase makes ranks wait in it, and is on the critical path through it; no more is kept.
+    record.total.short_term = total.short_term;
+    record.total.long_term = total.long_term;
+    record.total.exit_skew = total.exit_skew;
+    record.total.critical = total.critical;
+  } else {
+    record.total = total;
+  }
   record.imbalance = diagnosis.imbalance[path];
   record.slack = diagnosis.slack[path];
   if (path < diagnosis.rasters.size()) record.raster = diagnosis.rasters[path];
@@ -27,40 +37,12 @@ PathRecord RecordOfPath(const Diagnosis& diagnosis, PathId path, const std::vect
   for (const std::size_t rank : ranks) {
     const PathLosses* found = diagnosis.ranks[rank].Find(path);
     const PathLosses& losses = found != nullptr ? *found : none;
-    record.execution.push_back(losses.Execution());
-    record.waiting.push_back(losses.Waiting());
+    record.execution.push_back(is_outside ? 0 : losses.Execution());
+    record.waiting.push_back(is_outside ? 0 : losses.Waiting());
     record.costs.push_back(losses.Costs());
     record.critical.push_back(losses.critical);
   }
   return record;
-}
-
-// Keeps that time outside of the phase makes ranks wait in it, and is on the critical path through it.
-void OnlyEffects(PathRecord& record) {
-  PathLosses effects;
-  effects.short_term = record.total.short_term;
-  effects.long_term = record.total.long_term;
-  effects.exit_skew = record.total.exit_skew;
-  effects.critical = record.total.critical;
-  record.total = effects;
-  for (std::vector<double>* values : {&record.execution, &record.waiting}) std::ranges::fill(*values, 0);
-}
-
-// The present rank that computes most, the lowest of equals.
-const RankLosses* MostLoaded(const Diagnosis& diagnosis) {
-  const RankLosses* most = nullptr;
-  double largest = -1;
-  for (const RankLosses& rank : diagnosis.ranks) {
-    if (!rank.present) continue;
-    double useful = 0;
-    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
-      if (IsOutsideMpi(diagnosis.paths, rank.paths[i])) useful += rank.losses[i].Execution();
-    }
-    if (useful <= largest) continue;
-    largest = useful;
-    most = &rank;
-  }
-  return most;
 }
 
 }  // namespace
@@ -105,7 +87,6 @@ LossRecord RecordOf(const Diagnosis& diagnosis, const std::string& phase, const 
     const bool is_outside = diagnosis.IsOutside(path);
     if (total.visits == 0 || (is_outside && total.Costs() <= 0 && total.critical <= 0)) continue;
     record.paths.push_back(RecordOfPath(diagnosis, path, record.ranks));
-    if (is_outside) OnlyEffects(record.paths.back());
     Add(total.short_term, record.short_term);
     Add(total.long_term, record.long_term);
     Add(total.exit_skew, record.exit_skew);
@@ -146,7 +127,19 @@ FactorLosses SplitByFactor(const Trace& trace, const Matching& matching, const P
   const Diagnosis diagnosis =
       Diagnose(trace, matching, cut, CollectActivities(trace, cut, std::move(replayed)), options);
   FactorLosses losses;
-  const RankLosses* most = MostLoaded(diagnosis);
+  // The rank that computes most, the lowest of equals.
+  const RankLosses* most = nullptr;
+  double largest = -1;
+  for (const RankLosses& rank : diagnosis.ranks) {
+    if (!rank.present) continue;
+    double useful = 0;
+    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
+      if (IsOutsideMpi(diagnosis.paths, rank.paths[i])) useful += rank.losses[i].Execution();
+    }
+    if (useful <= largest) continue;
+    largest = useful;
+    most = &rank;
+  }
   if (most == nullptr) return losses;
   const auto processes = static_cast<double>(diagnosis.processes);
   double unattributed = 0, inside = 0;

@@ -25,15 +25,6 @@ Kind RemedyForStatic(ShapeOverRanks shape) {
   }
 }
 
-Kind RemedyForAlternating(ShapeOverRanks shape) {
-  switch (shape) {
-    case ShapeOverRanks::kOverloadedFew:
-    case ShapeOverRanks::kTwoGroups: return Kind::kBalanceWithinIteration;
-    case ShapeOverRanks::kUnderloadedFew: return Kind::kMakeUpLater;
-    default: return Kind::kSynchronizeLess;
-  }
-}
-
 // The costs of computation on the ideal network, in seconds of the run.
 struct Loss {
   double load_balance = 0, serialization = 0;
@@ -75,23 +66,14 @@ double LostToLoads(const LoadShape& shape, const Loss& loss, std::size_t ranks) 
   return std::max(ExcessOf(shape.imbalance_in_iteration, loss.average, ranks), loss.load_balance);
 }
 
-// Loads move within iterations: then step by step the slowest rank has so much more than the average that it
-// explains half of what loads of whole iterations leave. Nothing where steps do not compare.
-std::optional<bool> MovesWithinIterations(const LossRecord& losses) {
-  if (!losses.shape || !losses.shape->imbalance_in_step) return std::nullopt;
-  const Loss all = LossOfAll(losses);
-  const double of_loads = LostToLoads(*losses.shape, all, losses.ranks.size());
-  const double of_steps = ExcessOf(*losses.shape->imbalance_in_step, all.average, losses.ranks.size());
-  return 2 * (of_steps - of_loads) >= all.Total() - of_loads;
-}
-
 // Loads explain, iteration by iteration, as much of a loss as the slowest rank has more than the average. Where they
 // explain the smaller part, ranks that have equally much to do wait for each other. Two ranks do not show a chain:
 // nobody waits for a rank that waits itself; and where its direction turns, as in Sweep3D, one of them computes two
 // pieces at a stretch, so that steps do not show it either.
 Remedy RemedyForLoss(const LossRecord& losses, const LoadShape& shape, const Loss& loss) {
   const double worth = kWorth * losses.length;
-  const double of_loads = LostToLoads(shape, loss, losses.ranks.size());
+  const std::size_t ranks = losses.ranks.size();
+  const double of_loads = LostToLoads(shape, loss, ranks);
   const double rest = loss.Total() - of_loads;
   if (rest <= of_loads) return std::max(loss.Total(), loss.load_balance) < worth ? Remedy{} : RemedyFor(shape);
   if (rest < worth) return {};
@@ -99,8 +81,17 @@ Remedy RemedyForLoss(const LossRecord& losses, const LoadShape& shape, const Los
   if (losses.iterations <= 1) {
     return is_chain ? Remedy{Kind::kBreakChain, Doubt::kOneIteration} : Remedy{Kind::kFindWhenRanksSlow};
   }
-  if (!MovesWithinIterations(losses).value_or(!is_chain)) return {Kind::kBreakChain};
-  return losses.ranks.size() > 2 ? Remedy{Kind::kBalanceSteps} : Remedy{Kind::kBreakChain, Doubt::kTwoRanks};
+  bool moves_within = !is_chain;
+  if (losses.shape && losses.shape->imbalance_in_step) {
+    // Then step by step the slowest rank has so much more than the average that it explains half of what loads of whole
+    // iterations leave.
+    const Loss all = LossOfAll(losses);
+    const double of_all_loads = LostToLoads(*losses.shape, all, ranks);
+    const double of_steps = ExcessOf(*losses.shape->imbalance_in_step, all.average, ranks);
+    moves_within = 2 * (of_steps - of_all_loads) >= all.Total() - of_all_loads;
+  }
+  if (!moves_within) return {Kind::kBreakChain};
+  return ranks > 2 ? Remedy{Kind::kBalanceSteps} : Remedy{Kind::kBreakChain, Doubt::kTwoRanks};
 }
 
 // `path` is empty for all computation. The first cause named for it decides what is to be done. It was replayed.
@@ -113,16 +104,6 @@ Remedy InAgreement(const LossRecord& losses, const std::string& path, Remedy rem
   return differs ? Remedy{Kind::kSeeCauses} : remedy;
 }
 
-// `path` has a shape.
-Remedy RemedyForComputation(const LossRecord& losses, const PathRecord& path) {
-  const PathFactorLoss* found = losses.by_factor ? FindLoss(*losses.by_factor, path.path) : nullptr;
-  if (found == nullptr) return RemedyFor(*path.shape);
-  const Loss loss{found->load_balance, found->serialization,
-                  path.total.Execution() / static_cast<double>(losses.ranks.size()),
-                  ShareOf(path.total.LongTerm(), path.total.Costs())};
-  return RemedyForLoss(losses, *path.shape, loss);
-}
-
 }  // namespace
 
 Remedy RemedyFor(const LoadShape& shape) {
@@ -130,7 +111,14 @@ Remedy RemedyFor(const LoadShape& shape) {
     const bool has_groups = shape.over_ranks == ShapeOverRanks::kTwoGroups;
     return {has_groups ? Kind::kRepartitionAndRegroup : Kind::kRepartition, Doubt::kNone, shape.lasts};
   }
-  if (shape.over_time == ShapeOverTime::kAlternating) return {RemedyForAlternating(shape.over_ranks)};
+  if (shape.over_time == ShapeOverTime::kAlternating) {
+    switch (shape.over_ranks) {
+      case ShapeOverRanks::kOverloadedFew:
+      case ShapeOverRanks::kTwoGroups: return {Kind::kBalanceWithinIteration};
+      case ShapeOverRanks::kUnderloadedFew: return {Kind::kMakeUpLater};
+      default: return {Kind::kSynchronizeLess};
+    }
+  }
   if (shape.over_ranks == ShapeOverRanks::kBalanced) return {};
   if (shape.over_time == ShapeOverTime::kStatic) return {RemedyForStatic(shape.over_ranks)};
   if (shape.over_ranks == ShapeOverRanks::kUnknown) return {};
@@ -213,7 +201,15 @@ Remedy RemedyForAll(const LossRecord& losses) {
 
 Remedy RemedyForPath(const LossRecord& losses, const PathRecord& path) {
   if (!path.shape || path.IsOutside() || !losses.locations.empty()) return {};
-  const Remedy remedy = InAgreement(losses, path.path, RemedyForComputation(losses, path));
+  const PathFactorLoss* found = losses.by_factor ? FindLoss(*losses.by_factor, path.path) : nullptr;
+  Remedy remedy = RemedyFor(*path.shape);
+  if (found != nullptr) {
+    const Loss loss{found->load_balance, found->serialization,
+                    path.total.Execution() / static_cast<double>(losses.ranks.size()),
+                    ShareOf(path.total.LongTerm(), path.total.Costs())};
+    remedy = RemedyForLoss(losses, *path.shape, loss);
+  }
+  remedy = InAgreement(losses, path.path, remedy);
   // Shapes of such calls are those of what devices do, which other work for the ranks does not change.
   const bool is_of_device = path.is_device_call && remedy.kind != Kind::kNone && remedy.kind != Kind::kBreakChain &&
                             remedy.kind != Kind::kSeeCauses;
