@@ -65,40 +65,16 @@ void AddImpact(Diagnosis& diagnosis, const std::vector<RankGroup>& groups) {
   }
 }
 
-// Calls on files are paths of a class of their own.
-void AddInputOutput(Diagnosis& diagnosis) {
-  std::vector<MpiCall> calls;
-  for (PathId path = 0; path < diagnosis.paths.size(); ++path) {
-    const bool is_call = diagnosis.paths.is_mpi(path);
-    calls.push_back(is_call ? ClassifyMpiCall(diagnosis.paths.region_name(path)) : MpiCall::kNone);
-  }
-  if (std::ranges::none_of(calls, IsInputOutput)) return;
-  ForEach(diagnosis.ranks, [&](std::size_t, PathId path, PathLosses& losses) {
-    if (calls[path] == MpiCall::kInputOutput) losses.individual_io = losses.time;
-    if (calls[path] == MpiCall::kCollectiveInputOutput) losses.collective_io = losses.time;
-  });
-}
-
-void AddTotals(Diagnosis& diagnosis) {
-  diagnosis.totals.assign(diagnosis.paths.size(), {});
-  ForEach(diagnosis.ranks, [&](std::size_t, PathId path, PathLosses& losses) { diagnosis.totals[path] += losses; });
-  for (const PathLosses& total : diagnosis.totals) {
-    const double average = total.Execution() / static_cast<double>(std::max<std::size_t>(1, diagnosis.processes));
-    diagnosis.imbalance.push_back(total.critical > 0 ? std::max(0.0, total.critical - average) : 0);
-  }
-}
-
-void ToSeconds(PathLosses& losses, double second) {
-  for (double PathLosses::*value : kValues) losses.*value *= second;
-  for (ByWaitKind PathLosses::*values : kValuesByKind) {
-    for (double& value : losses.*values) value *= second;
-  }
-}
-
 // Ticks are whole numbers, so that everything before is exact.
 void ToSeconds(Diagnosis& diagnosis, double second) {
-  ForEach(diagnosis.ranks, [&](std::size_t, PathId, PathLosses& losses) { ToSeconds(losses, second); });
-  for (PathLosses& total : diagnosis.totals) ToSeconds(total, second);
+  const auto scale = [&](PathLosses& losses) {
+    for (double PathLosses::*value : kValues) losses.*value *= second;
+    for (ByWaitKind PathLosses::*values : kValuesByKind) {
+      for (double& value : losses.*values) value *= second;
+    }
+  };
+  ForEach(diagnosis.ranks, [&](std::size_t, PathId, PathLosses& losses) { scale(losses); });
+  std::ranges::for_each(diagnosis.totals, scale);
   for (double& imbalance : diagnosis.imbalance) imbalance *= second;
   for (std::optional<double>& slack : diagnosis.slack) {
     if (slack) *slack *= second;
@@ -115,8 +91,12 @@ void ToSeconds(Diagnosis& diagnosis, double second) {
   diagnosis.at_end *= second;
 }
 
-// Those that are regions of the trace; of equals the first by name.
-std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
+// Shapes of the paths that cost most, of those that are regions of the trace; of equals the first by name. A matrix of
+// ranks and iterations can be as large as the trace, so that none is kept.
+void AddShapes(const Trace& trace, const PhaseCut& cut, const WaitStates& states, std::size_t most,
+               Diagnosis& diagnosis) {
+  diagnosis.useful_shape = FindShape(FindLoad(trace, cut, states));
+  diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut, states.activities);
   std::vector<std::pair<double, PathId>> costs;
   for (PathId path = kSpecialPaths; path < diagnosis.totals.size(); ++path) {
     if (diagnosis.totals[path].Costs() > 0 && !diagnosis.paths.is_before_phase(path))
@@ -125,17 +105,8 @@ std::vector<PathId> LargestCosts(const Diagnosis& diagnosis, std::size_t most) {
   std::ranges::sort(costs, [&](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : diagnosis.paths.Name(a.second) < diagnosis.paths.Name(b.second);
   });
-  std::vector<PathId> paths;
-  for (std::size_t i = 0; i < std::min(most, costs.size()); ++i) paths.push_back(costs[i].second);
-  return paths;
-}
-
-// A matrix of ranks and iterations can be as large as the trace, so that none is kept.
-void AddShapes(const Trace& trace, const PhaseCut& cut, const WaitStates& states, std::size_t paths,
-               Diagnosis& diagnosis) {
-  diagnosis.useful_shape = FindShape(FindLoad(trace, cut, states));
-  diagnosis.useful_shape->imbalance_in_step = ImbalanceInSteps(trace, cut, states.activities);
-  for (const PathId path : LargestCosts(diagnosis, paths)) diagnosis.shapes.emplace_back(path, LoadShape());
+  costs.resize(std::min(most, costs.size()));
+  for (const auto& [cost, path] : costs) diagnosis.shapes.emplace_back(path, LoadShape());
   ParallelFor(diagnosis.shapes.size(), [&](std::size_t i) {
     auto& [path, shape] = diagnosis.shapes[i];
     shape = FindShape(FindLoad(trace, cut, states, path));
@@ -180,14 +151,13 @@ void AddDeviceCalls(Diagnosis& diagnosis) {
   }
 }
 
-// Whoever has a lock may keep others waiting, which slack does not know.
-bool HasLockWaits(const WaitStates& states) {
-  return std::ranges::any_of(states.ranks, [](const RankWaits& rank) {
-    return std::ranges::any_of(rank.waits, [](const WaitState& wait) { return wait.kind == WaitKind::kWaitForLock; });
+void AddSlack(const Trace& trace, const Matching& matching, const WaitStates& states, Diagnosis& diagnosis) {
+  // Whoever has a lock may keep others waiting, which slack does not know.
+  const bool has_lock_waits = std::ranges::any_of(states.ranks, [](const RankWaits& rank) {
+    return std::ranges::find(rank.waits, WaitKind::kWaitForLock, &WaitState::kind) != rank.waits.end();
   });
-}
-
-void AddSlack(const Slack& slack, Diagnosis& diagnosis) {
+  if (has_lock_waits) return;
+  const Slack slack = FindSlack(trace, matching, states);
   for (std::size_t rank = 0; rank < diagnosis.ranks.size(); ++rank) {
     if (slack.of_rank[rank]) diagnosis.ranks[rank].slack = static_cast<double>(*slack.of_rank[rank]);
   }
@@ -209,8 +179,21 @@ void AddOverRanks(const PhaseCut& cut, const std::vector<RankCosts>& costs, cons
   diagnosis.rules = options.rules;
   diagnosis.recurs = cut.span == Span::kEach;
   for (const RankLosses& rank : diagnosis.ranks) diagnosis.processes += rank.present;
-  AddInputOutput(diagnosis);
-  AddTotals(diagnosis);
+  std::vector<MpiCall> calls;
+  for (PathId path = 0; path < diagnosis.paths.size(); ++path) {
+    const bool is_call = diagnosis.paths.is_mpi(path);
+    calls.push_back(is_call ? ClassifyMpiCall(diagnosis.paths.region_name(path)) : MpiCall::kNone);
+  }
+  diagnosis.totals.assign(diagnosis.paths.size(), {});
+  ForEach(diagnosis.ranks, [&](std::size_t, PathId path, PathLosses& losses) {
+    if (calls[path] == MpiCall::kInputOutput) losses.individual_io = losses.time;
+    if (calls[path] == MpiCall::kCollectiveInputOutput) losses.collective_io = losses.time;
+    diagnosis.totals[path] += losses;
+  });
+  for (const PathLosses& total : diagnosis.totals) {
+    const double average = total.Execution() / static_cast<double>(std::max<std::size_t>(1, diagnosis.processes));
+    diagnosis.imbalance.push_back(total.critical > 0 ? std::max(0.0, total.critical - average) : 0);
+  }
   if (!diagnosis.recurs) AddImpact(diagnosis, options.groups);
   diagnosis.slack.resize(diagnosis.totals.size());
 }
@@ -261,8 +244,14 @@ void AddLosses(const Activities& all, std::size_t rank, const RankWaits& states,
   costs.waits = {};
 }
 
-// max(0, X_r - max(min_j X_j, max_j E_j)): from when the first rank could leave.
-void AddCompletion(const WaitStates& states, std::vector<RankLosses>& ranks) {
+std::vector<RankLosses> FindRankLosses(const WaitStates& states, std::vector<RankCosts>& costs,
+                                       const std::vector<PathSegment>& critical) {
+  const Activities& activities = states.activities;
+  std::vector<RankLosses> ranks(activities.ranks.size());
+  ParallelFor(ranks.size(), [&](std::size_t rank) {
+    if (activities.ranks[rank].present) AddLosses(activities, rank, states.ranks[rank], costs[rank], ranks[rank]);
+  });
+  // Completion, from when the first rank could leave: max(0, X_r - max(min_j X_j, max_j E_j)).
   const CollectiveWaits& collectives = states.collectives;
   for (std::uint32_t operation = 0; operation < collectives.operations(); ++operation) {
     if (collectives.pattern(operation) != CollectivePattern::kAllToAll) continue;
@@ -273,23 +262,13 @@ void AddCompletion(const WaitStates& states, std::vector<RankLosses>& ranks) {
       last_enter = std::max(last_enter, one.enter);
     }
     for (const Participant& one : collectives.participants(operation)) {
-      const RankActivities& own = states.activities.ranks[one.rank];
+      const RankActivities& own = activities.ranks[one.rank];
       if (!one.is_blocking || !own.present) continue;
       const Tick completion = own.leave(one.call) - std::max(first_leave, last_enter);
       if (completion <= 0) continue;
       ranks[one.rank].Of(own.path_of_call(one.call)).completion += static_cast<double>(completion);
     }
   }
-}
-
-std::vector<RankLosses> FindRankLosses(const WaitStates& states, std::vector<RankCosts>& costs,
-                                       const std::vector<PathSegment>& critical) {
-  const Activities& activities = states.activities;
-  std::vector<RankLosses> ranks(activities.ranks.size());
-  ParallelFor(ranks.size(), [&](std::size_t rank) {
-    if (activities.ranks[rank].present) AddLosses(activities, rank, states.ranks[rank], costs[rank], ranks[rank]);
-  });
-  AddCompletion(states, ranks);
   for (const auto& [key, ticks] : CriticalTicks(activities, critical)) {
     ranks[key.first].Of(key.second).critical = static_cast<double>(ticks);
   }
@@ -347,9 +326,9 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   diagnosis.critical = FindCriticalPath(states);
   diagnosis.ranks = FindRankLosses(states, costs.ranks, diagnosis.critical);
   AddOverRanks(cut, costs.ranks, options, diagnosis);
-  if (options.slack && !HasLockWaits(states)) AddSlack(FindSlack(trace, matching, states), diagnosis);
+  if (options.slack) AddSlack(trace, matching, states, diagnosis);
   if (options.shapes) AddShapes(trace, cut, states, *options.shapes, diagnosis);
-  if (options.causes) diagnosis.causes = FindCauses(trace, matching, cut, states, diagnosis, *options.causes);
+  if (options.finds_causes) diagnosis.causes = FindCauses(trace, matching, cut, states, diagnosis, options);
   if (options.latency) diagnosis.latency = FindLatencyGain(trace, matching, states, diagnosis);
   ToSeconds(diagnosis, 1 / trace.ticks_per_second);
   diagnosis.window = trace.Seconds(states.activities.end - states.activities.begin);

@@ -127,8 +127,6 @@ const std::vector<std::pair<CounterMeaning, std::string>>& UsualNames() {
 
 bool IsOneSided(MpiCall call) { return call >= MpiCall::kOneSided && call <= MpiCall::kWindowOther; }
 
-bool IsInputOutput(MpiCall call) { return call == MpiCall::kInputOutput || call == MpiCall::kCollectiveInputOutput; }
-
 bool IsAmongNeighbours(std::string_view region_name) {
   const std::string lower = ToLower(region_name);
   const std::string_view name = PlainName(lower);

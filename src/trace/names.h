@@ -50,7 +50,6 @@ enum class MpiCall : std::uint8_t {
 };
 
 bool IsOneSided(MpiCall call);
-bool IsInputOutput(MpiCall call);
 // Functions of one-sided communication that wait for, or release, whom only their records show.
 bool IsWindowSynchronisation(MpiCall call);
 
