@@ -279,7 +279,8 @@ ScenarioRun ReplayIdeal(Trace& trace, const Matching& matching, const PhaseCut& 
 
 LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const TraceOptions& options) {
   DiagnosisOptions diagnosis;
-  diagnosis.causes = CauseOptions{options.counters};
+  diagnosis.finds_causes = true;
+  diagnosis.counters = options.counters;
   diagnosis.slack = false;
   LossRecord losses = RecordOf(Diagnose(trace, matching, cut, diagnosis), cut.spec.name);
   losses.trace = options.trace;

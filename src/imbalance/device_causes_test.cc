@@ -59,7 +59,7 @@ class DeviceCausesTest : public testing::TestWithParam<std::size_t> {
     const Trace trace = ReadTrace(archive.Close());
     const Matching matching = MatchTrace(trace);
     DiagnosisOptions options;
-    options.causes.emplace();
+    options.finds_causes = true;
     options.shapes = 4;
     return RecordOf(Diagnose(trace, matching, CutPhase(trace, PhaseSpec::Region("step")), options), "step");
   }

@@ -100,19 +100,16 @@ struct Diagnosis {
   bool IsOutside(PathId path) const;
 };
 
-struct CauseOptions {
-  CounterNames counters;
-  std::optional<ProcessGrid> grid{};  // whose rows and columns may be places of causes; nothing: none is known
-  std::vector<RankGroup> groups{};    // within which ranks are compared by degrees
-};
-
 struct DiagnosisOptions {
   DelayRules rules = DelayRules::kBounded;
   // Ranks that do different work. Nothing: a rank that is never in a call path is of another group than those in it.
   std::vector<RankGroup> groups;
   // Paths at most whose shapes are asked for, besides that of all useful time; nothing: none at all.
   std::optional<std::size_t> shapes;
-  std::optional<CauseOptions> causes{};  // nothing: none are looked for
+  bool finds_causes = false;
+  CounterNames counters{};                // for causes
+  std::optional<ProcessGrid> grid{};      // whose rows and columns may be places of causes; nothing: none is known
+  std::vector<RankGroup> cause_groups{};  // within which ranks are compared by degrees for causes
   // Waits at the end are charged, too. Nothing: those of a phase that is no whole run, where ranks go on to what comes
   // behind it.
   std::optional<bool> charge_end{};

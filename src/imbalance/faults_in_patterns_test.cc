@@ -52,7 +52,7 @@ std::vector<Cause> CausesIn(const FaultyRun& run) {
   const Trace trace = test::MakeFaulty(run);
   const Matching matching = MatchTrace(trace);
   DiagnosisOptions options;
-  options.causes.emplace();
+  options.finds_causes = true;
   return Diagnose(trace, matching, CutPhase(trace, PhaseSpec::Region("step")), options).causes;
 }
 

@@ -23,7 +23,7 @@ std::vector<Cause> CausesOf(const FaultyRun& run, const PhaseSpec& phase = Phase
   const Trace trace = test::MakeFaulty(run);
   const Matching matching = MatchTrace(trace);
   DiagnosisOptions options;
-  options.causes.emplace();
+  options.finds_causes = true;
   return Diagnose(trace, matching, CutPhase(trace, phase), options).causes;
 }
 
@@ -201,7 +201,7 @@ TEST(FindCauses, NamesNoDelaysThatCancel) {
       "r1: A 0-3000 | B 3000-6000 | Barrier@1 6000-7000\n"
       "r2: A 0-2000 | B 2000-6000 | Barrier@1 6000-7000\n");
   DiagnosisOptions options;
-  options.causes.emplace();
+  options.finds_causes = true;
   const Diagnosis diagnosis =
       Diagnose(program.trace, MatchTrace(program.trace), CutPhase(program.trace, PhaseSpec::WholeRun()), options);
   EXPECT_TRUE(diagnosis.causes.empty());
@@ -218,7 +218,7 @@ TEST(FindCauses, GainsOfWorkThatIsSpread) {
       "r2: A 0-1000 | Barrier@1 1000-6000 | A 6000-7000 | Barrier@2 7000-12000 | A 12000-13000 | B 13000-17000 | "
       "Barrier@3 17000-18000\n");
   DiagnosisOptions options;
-  options.causes.emplace();
+  options.finds_causes = true;
   const std::vector<Cause> causes =
       Diagnose(program.trace, MatchTrace(program.trace), CutPhase(program.trace, PhaseSpec::WholeRun()), options)
           .causes;

@@ -210,7 +210,8 @@ LossRecord LossesOfThreads(const Trace& trace, const MatchedTrace& threaded, con
   const auto& [threads, matching] = threaded;
   const PhaseCut of_threads = CutOfLocations(trace, cut, threads);
   DiagnosisOptions options = {study.delays, GroupsOfLocations(groups, threads), kShapedPaths};
-  if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters};
+  options.finds_causes = FindsCauses(study, trace);
+  options.counters = study.factors.counters;
   return RecordOf(Diagnose(threads, matching, of_threads, options), cut.spec.name, threads.locations);
 }
 
@@ -305,8 +306,11 @@ AnalysedRun ReadAndMeasure(const Study& study, const RunSpec& spec, const std::v
       DiagnosisOptions options = {study.delays, groups, kShapedPaths};
       std::optional<ProcessGrid> grid;
       if (!threaded) grid = FindProcessGrid(trace, *cut);  // it says nothing of threads
-      if (FindsCauses(study, trace)) options.causes = CauseOptions{study.factors.counters, grid, groups};
-      options.latency = options.causes && detail == Detail::kLosses;
+      options.finds_causes = FindsCauses(study, trace);
+      options.counters = study.factors.counters;
+      options.grid = grid;
+      options.cause_groups = groups;
+      options.latency = options.finds_causes && detail == Detail::kLosses;
       LossRecord& losses = result.losses.back().emplace(FindLosses(trace, matching, threaded, *cut, options, study));
       losses.trace = result.record.path;
       losses.cores = result.record.cores;

@@ -19,21 +19,6 @@ Tick Enter(const RankActivities& own, std::uint32_t call) { return call < own.ca
 
 double SecondsSinceBegin(const Trace& trace, Tick tick) { return trace.Seconds(tick - trace.begin()); }
 
-// The largest in each cell of the raster.
-LossRaster RasterBeyond(const Trace& trace, const LoadMatrix& matrix, const LoadDeviation& deviation) {
-  const std::size_t rows = matrix.ranks.size(), columns = matrix.iterations;
-  LossRaster raster{std::min(kCauseCells, rows), std::min(kCauseCells, columns), {}};
-  raster.cells.assign(raster.rows * raster.columns, 0);
-  for (std::size_t i = 0; i < deviation.rows.size(); ++i) {
-    const std::size_t row = deviation.rows[i];
-    for (std::size_t column = 0; column < columns; ++column) {
-      double& cell = raster.cells[row * raster.rows / rows * raster.columns + column * raster.columns / columns];
-      cell = std::max(cell, deviation.Excess(matrix, i, column) / trace.ticks_per_second);
-    }
-  }
-  return raster;
-}
-
 // From the begin of the first to the end of the last piece of a row that is wanted.
 template <typename IsWanted>
 TickRange PieceSpan(const WaitStates& states, const LoadTables& loads, std::size_t row, const IsWanted& is_wanted) {
@@ -61,40 +46,6 @@ void SetTimes(const Trace& trace, const WaitStates& states, const LoadTables& lo
   if (all.second < all.first) return;
   cause.from = SecondsSinceBegin(trace, all.first);
   cause.until = SecondsSinceBegin(trace, all.second);
-}
-
-// Calls visit(rank, wait) for every wait for this rank.
-template <typename Visit>
-void ForEachWaitFor(const WaitStates& states, const LoadTables& loads, std::size_t rank, Visit visit) {
-  for (const std::size_t waiting : loads.ranks()) {
-    for (const WaitState& wait : states.ranks[waiting].waits) {
-      if (wait.delayer == rank) visit(waiting, wait);
-    }
-  }
-}
-
-WaitInstance DescribeWait(const Trace& trace, const WaitStates& states, const LoadTables& loads, std::size_t rank,
-                          std::uint32_t call, Tick delay) {
-  const RankActivities& own = states.activities.ranks[rank];
-  WaitInstance instance;
-  instance.rank = rank;
-  instance.end = instance.begin = SecondsSinceBegin(trace, Enter(own, call));
-  instance.delay = SecondsSinceBegin(trace, delay);
-  instance.call = states.activities.paths.InnermostName(call < own.calls ? own.path_of_call(call) : kAfterPhase);
-  std::vector<std::pair<Tick, std::size_t>> waiting;
-  ForEachWaitFor(states, loads, rank, [&](std::size_t other, const WaitState& wait) {
-    if (wait.delayer_call != call) return;
-    waiting.emplace_back(-wait.length, other);
-    instance.kind = wait.kind;
-    instance.seconds += trace.Seconds(wait.length);
-    instance.begin = std::min(instance.begin, instance.end - trace.Seconds(wait.length));
-  });
-  std::ranges::sort(waiting);
-  instance.waiting_count = waiting.size();
-  for (const auto& [length, other] : waiting) {
-    if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
-  }
-  return instance;
 }
 
 }  // namespace
@@ -142,7 +93,17 @@ Cause DescribeCause(const Trace& trace, const WaitStates& states, const LoadTabl
   cause.columns = candidate.is_start ? 1 : loads.of(candidate.load).iterations;
   if (candidate.is_start) return cause;
   SetTimes(trace, states, loads, candidate, cause);
-  cause.beyond = RasterBeyond(trace, loads.of(candidate.load), deviation);
+  const LoadMatrix& matrix = loads.of(candidate.load);
+  const std::size_t rows = matrix.ranks.size();
+  LossRaster& raster = cause.beyond = {std::min(kCauseCells, rows), std::min(kCauseCells, cause.columns), {}};
+  raster.cells.assign(raster.rows * raster.columns, 0);
+  for (std::size_t i = 0; i < deviation.rows.size(); ++i) {
+    const std::size_t first_cell = deviation.rows[i] * raster.rows / rows * raster.columns;
+    for (std::size_t column = 0; column < cause.columns; ++column) {
+      double& cell = raster.cells[first_cell + column * raster.columns / cause.columns];
+      cell = std::max(cell, deviation.Excess(matrix, i, column) / trace.ticks_per_second);
+    }
+  }
   return cause;
 }
 
@@ -169,16 +130,42 @@ std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& 
   const bool is_whole = matrix.iterations == 1;
   const std::size_t rank = loads.ranks()[row];
   const RankActivities& own = states.activities.ranks[rank];
+  const auto for_each_wait_for_it = [&](const auto& visit) {
+    for (const std::size_t waiting : loads.ranks()) {
+      for (const WaitState& wait : states.ranks[waiting].waits) {
+        if (wait.delayer == rank) visit(waiting, wait);
+      }
+    }
+  };
   std::optional<std::uint32_t> call;
   Tick best = std::numeric_limits<Tick>::max();
-  ForEachWaitFor(states, loads, rank, [&](std::size_t, const WaitState& wait) {
+  for_each_wait_for_it([&](std::size_t, const WaitState& wait) {
     const Tick enter = Enter(own, wait.delayer_call);
     const Tick rating = is_whole ? -wait.length : enter;
     if ((!is_whole && enter < cell.second) || rating >= best) return;
     best = rating;
     call = wait.delayer_call;
   });
-  return call ? std::optional(DescribeWait(trace, states, loads, rank, *call, cell.first)) : std::nullopt;
+  if (!call) return std::nullopt;
+  WaitInstance instance;
+  instance.rank = rank;
+  instance.end = instance.begin = SecondsSinceBegin(trace, Enter(own, *call));
+  instance.delay = SecondsSinceBegin(trace, cell.first);
+  instance.call = states.activities.paths.InnermostName(*call < own.calls ? own.path_of_call(*call) : kAfterPhase);
+  std::vector<std::pair<Tick, std::size_t>> longest_first;
+  for_each_wait_for_it([&](std::size_t other, const WaitState& wait) {
+    if (wait.delayer_call != *call) return;
+    longest_first.emplace_back(-wait.length, other);
+    instance.kind = wait.kind;
+    instance.seconds += trace.Seconds(wait.length);
+    instance.begin = std::min(instance.begin, instance.end - trace.Seconds(wait.length));
+  });
+  std::ranges::sort(longest_first);
+  instance.waiting_count = longest_first.size();
+  for (const auto& [length, other] : longest_first) {
+    if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
+  }
+  return instance;
 }
 
 namespace {
@@ -187,14 +174,6 @@ namespace {
 constexpr std::size_t kRows = 16;
 // Counters of a call path must be sampled at its edges; chosen.
 constexpr double kSampledEdges = 0.9;
-
-std::optional<std::size_t> FindCounter(const Trace& trace, CounterMeaning meaning, const CounterNames& names) {
-  try {
-    return ChooseCounter(trace, meaning, names);
-  } catch (const Error&) {  // said where factors are measured
-    return std::nullopt;
-  }
-}
 
 // Places among so many rows, evenly.
 std::vector<std::size_t> Sample(std::size_t rows) {
@@ -211,31 +190,28 @@ struct PieceEdges {
   std::size_t next = 0;  // event
 };
 
-// The last event at that time enters a region, behind the call before.
-bool EntersAt(const RankTimeline& timeline, const PieceEdges& edges, Tick tick) {
-  std::size_t last = edges.begin_event;
-  while (last + 1 < timeline.region_events() && timeline.event_tick(last + 1) == tick) ++last;
-  const RankTimeline::RegionEvent event = timeline.region_event(last);
-  return !event.is_leave && event.call == edges.call;
-}
-
-bool FindEvent(const RankTimeline& timeline, PieceEdges& edges, Tick tick, std::size_t& event) {
-  while (edges.next < timeline.region_events() && timeline.event_tick(edges.next) < tick) ++edges.next;
-  event = edges.next;
-  return edges.next < timeline.region_events() && timeline.event_tick(edges.next) == tick;
-}
-
 // Finds the edges of an activity that is no call.
 bool FindEdges(const RankTimeline& timeline, const RankActivities& own, PieceEdges& edges, const LoadPiece& piece) {
-  edges.begins_visit = false;
-  const std::size_t a = piece.activity;
+  const std::size_t events = timeline.region_events(), a = piece.activity;
+  const auto find_event = [&](Tick tick, std::size_t& event) {
+    while (edges.next < events && timeline.event_tick(edges.next) < tick) ++edges.next;
+    event = edges.next;
+    return event < events && timeline.event_tick(event) == tick;
+  };
   edges.begin_is_call = piece.call > 0 && own.activity_of(piece.call - 1) + std::size_t{1} == a;
   edges.end_is_call = piece.call < own.calls && own.activity_of(piece.call) == a + 1;
   edges.call = own.first_call + piece.call;
-  const bool has_event = FindEvent(timeline, edges, own.edge(a), edges.begin_event);
-  edges.begins_visit = has_event && EntersAt(timeline, edges, own.edge(a));
+  const bool has_event = find_event(own.edge(a), edges.begin_event);
+  edges.begins_visit = false;
+  if (has_event) {
+    // The last event at that time enters a region, behind the call before.
+    std::size_t last = edges.begin_event;
+    while (last + 1 < events && timeline.event_tick(last + 1) == own.edge(a)) ++last;
+    const RankTimeline::RegionEvent event = timeline.region_event(last);
+    edges.begins_visit = !event.is_leave && event.call == edges.call;
+  }
   if (!edges.begin_is_call && !has_event) return false;
-  return edges.end_is_call || FindEvent(timeline, edges, own.edge(a + 1), edges.end_event);
+  return edges.end_is_call || find_event(own.edge(a + 1), edges.end_event);
 }
 
 double CountBetween(const RankTimeline& timeline, const PieceEdges& edges, std::size_t counter) {
@@ -248,17 +224,6 @@ double CountBetween(const RankTimeline& timeline, const PieceEdges& edges, std::
 
 // The logarithm of how many times as large it is; 0 where that is unknown.
 double Growth(double now, double usual) { return now > 0 && usual > 0 ? std::log(now / usual) : 0; }
-
-// Everything that made the time longer has its share; what made it shorter has none.
-std::vector<CausePart> Normalised(std::vector<CausePart> parts) {
-  double whole = 0;
-  for (auto& [reason, share] : parts) whole += share = std::max(0.0, share);
-  if (whole <= 0) return {{CauseClass::kUnknown, 1}};
-  for (auto& [reason, share] : parts) share /= whole;
-  std::erase_if(parts, [](const CausePart& part) { return part.second < 0.005; });
-  std::ranges::stable_sort(parts, std::greater(), &CausePart::second);
-  return parts;
-}
 
 // Sums over some cells of a load.
 struct CellSums {
@@ -315,14 +280,27 @@ std::vector<CausePart> ComparePlaces(const CellSums& slow, const CellSums& usual
         growth(slow.counted, usual.counted) - growth(slow.cycles, usual.cycles));
   }
   if (rest > 0.02 * whole) parts.push_back({CauseClass::kUnknown, rest});
-  return Normalised(std::move(parts));
+  // Everything that made the time longer has its share; what made it shorter has none.
+  double longer = 0;
+  for (auto& [reason, share] : parts) longer += share = std::max(0.0, share);
+  if (longer <= 0) return {{CauseClass::kUnknown, 1}};
+  for (auto& [reason, share] : parts) share /= longer;
+  std::erase_if(parts, [](const CausePart& part) { return part.second < 0.005; });
+  std::ranges::stable_sort(parts, std::greater(), &CausePart::second);
+  return parts;
 }
 
 }  // namespace
 
 CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names) {
-  return {FindCounter(trace, CounterMeaning::kInstructions, names), FindCounter(trace, CounterMeaning::kCycles, names),
-          FindCounter(trace, CounterMeaning::kCpuTime, names)};
+  const auto find = [&](CounterMeaning meaning) -> std::optional<std::size_t> {
+    try {
+      return ChooseCounter(trace, meaning, names);
+    } catch (const Error&) {  // said where factors are measured
+      return std::nullopt;
+    }
+  };
+  return {find(CounterMeaning::kInstructions), find(CounterMeaning::kCycles), find(CounterMeaning::kCpuTime)};
 }
 
 std::vector<CausePart> FindCauseParts(const Trace& trace, const WaitStates& states, const LoadTables& loads,

@@ -19,30 +19,24 @@ constexpr std::size_t kMostLoads = 12;     // call paths
 constexpr std::size_t kMostReplayed = 12;  // deviations
 constexpr std::size_t kMostPairs = 4;      // causes of which each is replayed with each other
 
-// Means of the pieces of columns that are usual, by how many pieces a column has.
-std::map<std::size_t, std::vector<double>> UsualPieces(const std::vector<std::vector<double>>& columns,
-                                                       const std::vector<float>& kept) {
-  std::map<std::size_t, std::vector<double>> usual;
-  std::map<std::size_t, double> counts;
-  for (std::size_t column = 0; column < columns.size(); ++column) {
-    const std::vector<double>& pieces = columns[column];
-    if (kept[column] != 1 || pieces.size() < 2) continue;
-    std::vector<double>& sums = usual[pieces.size()];
-    sums.resize(pieces.size());
-    for (std::size_t i = 0; i < pieces.size(); ++i) sums[i] += pieces[i];
-    ++counts[pieces.size()];
-  }
-  for (auto& [size, sums] : usual) {
-    for (double& sum : sums) sum /= counts[size];
-  }
-  return usual;
-}
-
 // The ticks saved in each piece of a row where its columns keep these shares. Time of a column beyond the usual is
 // saved where its pieces are longer than those of other columns; where nothing shows which are, it is saved of all
 // alike.
 std::vector<std::vector<double>> SavedPieces(std::vector<std::vector<double>> columns, const std::vector<float>& kept) {
-  const std::map<std::size_t, std::vector<double>> all_usual = UsualPieces(columns, kept);
+  // Means of the pieces of columns that are usual, by how many pieces a column has.
+  std::map<std::size_t, std::vector<double>> all_usual;
+  std::map<std::size_t, double> counts;
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    const std::vector<double>& pieces = columns[column];
+    if (kept[column] != 1 || pieces.size() < 2) continue;
+    std::vector<double>& sums = all_usual[pieces.size()];
+    sums.resize(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) sums[i] += pieces[i];
+    ++counts[pieces.size()];
+  }
+  for (auto& [size, sums] : all_usual) {
+    for (double& sum : sums) sum /= counts[size];
+  }
   for (std::size_t column = 0; column < columns.size(); ++column) {
     std::vector<double>& pieces = columns[column];
     const double share = 1 - static_cast<double>(kept[column]);
@@ -94,16 +88,16 @@ std::vector<PathId> ChooseLoads(const Diagnosis& diagnosis, double length) {
   return loads;
 }
 
-RowPlaces FindPlaces(const Trace& trace, const CauseOptions& options, const LoadTables& loads) {
+RowPlaces FindPlaces(const Trace& trace, const DiagnosisOptions& options, const LoadTables& loads) {
   RowPlaces places;
   std::map<std::size_t, std::size_t> group_of;
-  for (std::size_t group = 0; group < options.groups.size(); ++group) {
-    for (const std::size_t rank : options.groups[group].ranks) group_of[rank] = group + 1;  // 0: in none
+  for (std::size_t group = 0; group < options.cause_groups.size(); ++group) {
+    for (const std::size_t rank : options.cause_groups[group].ranks) group_of[rank] = group + 1;  // 0: in none
   }
   for (const std::size_t rank : loads.ranks()) {
     places.nodes.push_back(trace.ranks[rank].node);
     places.sockets.push_back(trace.ranks[rank].socket);
-    if (!options.groups.empty()) places.groups.push_back(group_of[rank]);
+    if (!options.cause_groups.empty()) places.groups.push_back(group_of[rank]);
   }
   if (std::ranges::any_of(places.sockets, [](std::int32_t socket) { return socket < 0; })) places.sockets.clear();
   if (!options.grid || options.grid->size() != loads.ranks().size()) return places;
@@ -115,40 +109,33 @@ RowPlaces FindPlaces(const Trace& trace, const CauseOptions& options, const Load
   return places;
 }
 
-// The part of every load that is one call path in the load `all`: all computation, or all calls to devices.
-std::vector<double> SharesIn(const Diagnosis& diagnosis, const LoadTables& loads, std::size_t all) {
-  const double whole = TotalExecution(diagnosis, loads.is_of_devices(diagnosis.paths, all) ? IsDeviceCall : IsUseful);
-  std::vector<double> shares(loads.size(), 0);
-  for (std::size_t load = 0; load < loads.size(); ++load) {
-    const PathId path = loads.path(load);
-    if (!loads.is_of_all(load) && loads.Has(diagnosis.paths, all, path))
-      shares[load] = diagnosis.totals[path].Execution() / whole;
-  }
-  return shares;
-}
-
 bool AreAlike(const LoadDeviation& a, const LoadDeviation& b) {
   if (a.place != b.place) return false;
   if (a.place == CausePlace::kByDegrees || a.place == CausePlace::kMovingHotSpot) return false;
   return std::set(a.rows.begin(), a.rows.end()) == std::set(b.rows.begin(), b.rows.end());
 }
 
-bool ShareRows(const LoadDeviation& a, const LoadDeviation& b) {
-  return std::ranges::any_of(a.rows, [&](std::size_t row) { return std::ranges::find(b.rows, row) != b.rows.end(); });
-}
-
 // A deviation that most call paths share is slowness in everything, and one cause. Others that all computation shows
-// are left to the call paths, where these show them, too. The same holds for calls to devices.
-void JoinInEverything(const std::vector<double>& shares, std::size_t all,
+// are left to the call paths, where these show them, too. The same holds for calls to devices. `all`: the load of
+// either.
+void JoinInEverything(const Diagnosis& diagnosis, const LoadTables& loads, std::size_t all,
                       std::vector<std::vector<LoadDeviation>>& found) {
+  const double whole = TotalExecution(diagnosis, loads.is_of_devices(diagnosis.paths, all) ? IsDeviceCall : IsUseful);
+  std::vector<double> shares(loads.size(), 0);  // of `all`, for loads of call paths in it
+  for (std::size_t load = 0; load < loads.size(); ++load) {
+    const PathId path = loads.path(load);
+    if (!loads.is_of_all(load) && loads.Has(diagnosis.paths, all, path))
+      shares[load] = diagnosis.totals[path].Execution() / whole;
+  }
   std::erase_if(found[all], [&](const LoadDeviation& of_all) {
     double share = 0;
     std::size_t paths = 0;
     bool is_explained = false;
     for (std::size_t load = 1; load < found.size(); ++load) {
       for (const LoadDeviation& of_path : found[load]) {
-        is_explained = is_explained || (shares[load] > 0 && ShareRows(of_all, of_path));
-        if (shares[load] <= 0 || !AreAlike(of_all, of_path)) continue;
+        if (shares[load] <= 0) continue;
+        is_explained = is_explained || std::ranges::find_first_of(of_all.rows, of_path.rows) != of_all.rows.end();
+        if (!AreAlike(of_all, of_path)) continue;
         share += shares[load];
         ++paths;
       }
@@ -159,19 +146,6 @@ void JoinInEverything(const std::vector<double>& shares, std::size_t all,
     }
     return false;
   });
-}
-
-void AddCandidate(double length, const LoadTables& loads, std::vector<CauseCandidate>& candidates,
-                  CauseCandidate candidate) {
-  const LoadMatrix& matrix = loads.of(candidate.load);
-  for (std::size_t column = 0; column < matrix.iterations; ++column) {
-    double most = 0;
-    for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
-      most = std::max(most, candidate.deviation.Excess(matrix, i, column));
-    }
-    candidate.most += most;
-  }
-  if (candidate.most >= kLeastGain / 2 * length) candidates.push_back(std::move(candidate));
 }
 
 // Ranks that enter the phase later than the first.
@@ -203,24 +177,22 @@ void AddStart(const WaitStates& states, const Diagnosis& diagnosis, const LoadTa
   candidates.push_back(std::move(start));
 }
 
-// Work that other ranks have none of does not vanish: it is spread.
-bool IsSpread(const CallPaths& paths, const LoadTables& loads, const CauseCandidate& candidate) {
+// Work that other ranks have none of does not vanish, but is spread: every rank does an equal share of it before what
+// it computes first in that iteration.
+void AddShares(const WaitStates& states, const LoadTables& loads, const CauseCandidate& candidate,
+               std::vector<Saving>& savings) {
+  const CallPaths& paths = states.activities.paths;
   const LoadDeviation& deviation = candidate.deviation;
   const bool is_alone =
       deviation.place == CausePlace::kAlone || (deviation.place == CausePlace::kMovingHotSpot && !deviation.level);
   const bool is_mpi = !loads.is_of_all(candidate.load) && paths.is_mpi(loads.path(candidate.load));
-  return is_alone && !is_mpi && !loads.is_of_devices(paths, candidate.load);
-}
-
-// Every rank does an equal share of it before what it computes first in that iteration.
-void AddShares(const WaitStates& states, const LoadTables& loads, const CauseCandidate& candidate,
-               std::vector<Saving>& savings) {
+  if (!is_alone || is_mpi || loads.is_of_devices(paths, candidate.load)) return;
   const LoadMatrix& matrix = loads.of(candidate.load);
   const std::size_t columns = loads.of(0).iterations;
   std::vector<double> shares(columns, 0);
-  for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+  for (std::size_t i = 0; i < deviation.rows.size(); ++i) {
     for (std::size_t column = 0; column < matrix.iterations; ++column) {
-      const double excess = candidate.deviation.Excess(matrix, i, column);
+      const double excess = deviation.Excess(matrix, i, column);
       shares[column * columns / matrix.iterations] += excess / static_cast<double>(loads.ranks().size());
     }
   }
@@ -256,12 +228,12 @@ std::vector<Saving> FindSavings(const WaitStates& states, const LoadTables& load
       savings.push_back({rank, piece.call + (piece.is_call ? 1 : 0), ticks});
     });
   }
-  if (IsSpread(states.activities.paths, loads, candidate)) AddShares(states, loads, candidate, savings);
+  AddShares(states, loads, candidate, savings);
   return savings;
 }
 
 std::vector<CauseCandidate> FindCandidates(const Trace& trace, const WaitStates& states, const Diagnosis& diagnosis,
-                                           const CauseOptions& options, const LoadTables& loads) {
+                                           const DiagnosisOptions& options, const LoadTables& loads) {
   std::vector<CauseCandidate> candidates;
   const double outside_mpi = TotalExecution(diagnosis, IsOutsideMpi);
   const RowPlaces places = FindPlaces(trace, options, loads);
@@ -273,10 +245,20 @@ std::vector<CauseCandidate> FindCandidates(const Trace& trace, const WaitStates&
     found[load] = FindDeviations(matrix, places, typical);
   });
   for (std::size_t all = 0; all < found.size() && loads.is_of_all(all); ++all)
-    JoinInEverything(SharesIn(diagnosis, loads, all), all, found);
+    JoinInEverything(diagnosis, loads, all, found);
   for (std::size_t load = 0; load < found.size(); ++load) {
-    for (LoadDeviation& deviation : found[load])
-      AddCandidate(states.length(), loads, candidates, {load, std::move(deviation)});
+    const LoadMatrix& matrix = loads.of(load);
+    for (LoadDeviation& deviation : found[load]) {
+      CauseCandidate candidate{load, std::move(deviation)};
+      for (std::size_t column = 0; column < matrix.iterations; ++column) {
+        double most = 0;
+        for (std::size_t i = 0; i < candidate.deviation.rows.size(); ++i) {
+          most = std::max(most, candidate.deviation.Excess(matrix, i, column));
+        }
+        candidate.most += most;
+      }
+      if (candidate.most >= kLeastGain / 2 * states.length()) candidates.push_back(std::move(candidate));
+    }
   }
   AddStart(states, diagnosis, loads, candidates);
   std::ranges::stable_sort(candidates, std::greater(), &CauseCandidate::most);
@@ -285,23 +267,6 @@ std::vector<CauseCandidate> FindCandidates(const Trace& trace, const WaitStates&
     if (candidates[i].savings.empty()) candidates[i].savings = FindSavings(states, loads, candidates[i]);
   });
   return candidates;
-}
-
-// Returns how long the program takes as it is, and describes what each candidate gains alone. None is left if that is
-// not as long as was measured.
-Tick ReplayAlone(const Trace& trace, const WaitStates& states, const LoadTables& loads,
-                 std::vector<CauseCandidate>& candidates, MeasuredProgram& program) {
-  std::vector<Fix> fixes = {nullptr};
-  for (const CauseCandidate& candidate : candidates) fixes.push_back(MakeFix({&candidate.savings}));
-  const std::vector<Tick> durations = Replay(program, fixes);
-  const Tick whole = durations.front();
-  if (std::fabs(static_cast<double>(whole) - states.length()) > kMeasuredPrecision * states.length())
-    candidates.clear();
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    candidates[i].cause = DescribeCause(trace, states, loads, candidates[i]);
-    candidates[i].cause.gain = candidates[i].cause.gain_last = static_cast<double>(whole - durations[i + 1]);
-  }
-  return whole;
 }
 
 void ReplayWithoutOthers(std::vector<CauseCandidate>& candidates, MeasuredProgram& program) {
@@ -319,28 +284,25 @@ void ReplayWithoutOthers(std::vector<CauseCandidate>& candidates, MeasuredProgra
     candidates[i].cause.gain_last = static_cast<double>(durations[i] - durations.back());
 }
 
-// A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
-void ChooseHardware(Cause& cause) {
-  const CauseClass reason = cause.reason();
-  const bool runs_slower = reason == CauseClass::kLowerFrequency || reason == CauseClass::kInterruptions;
-  if (cause.place != CausePlace::kPlane || cause.node.empty() || !runs_slower) return;
-  cause.place = cause.socket ? CausePlace::kSocket : CausePlace::kNode;
-  cause.line.reset();
-}
-
 // Those that gain enough, alone or last, the largest gain first.
-void SelectCauses(const Trace& trace, const WaitStates& states, const CauseOptions& options, const LoadTables& loads,
+void SelectCauses(const Trace& trace, const WaitStates& states, const CounterNames& names, const LoadTables& loads,
                   std::vector<CauseCandidate>& candidates) {
   const auto gains = [](const CauseCandidate& one) { return std::pair(one.cause.gain, one.cause.gain_last); };
   std::erase_if(candidates, [&](const CauseCandidate& one) {
     return !(std::max(one.cause.gain, one.cause.gain_last) >= kLeastGain * states.length());
   });
   std::ranges::stable_sort(candidates, std::greater(), gains);
-  const CauseCounters counters = ChooseCauseCounters(trace, options.counters);
+  const CauseCounters counters = ChooseCauseCounters(trace, names);
   for (CauseCandidate& candidate : candidates) {
     if (candidate.is_start) continue;
-    candidate.cause.parts = FindCauseParts(trace, states, loads, counters, candidate);
-    ChooseHardware(candidate.cause);
+    Cause& cause = candidate.cause;
+    cause.parts = FindCauseParts(trace, states, loads, counters, candidate);
+    // A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
+    const CauseClass reason = cause.reason();
+    const bool runs_slower = reason == CauseClass::kLowerFrequency || reason == CauseClass::kInterruptions;
+    if (cause.place != CausePlace::kPlane || cause.node.empty() || !runs_slower) continue;
+    cause.place = cause.socket ? CausePlace::kSocket : CausePlace::kNode;
+    cause.line.reset();
   }
 }
 
@@ -437,17 +399,24 @@ void JoinCoupled(double length, std::vector<CauseCandidate>& candidates, Tick wh
 }  // namespace
 
 std::vector<Cause> FindCauses(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                              const WaitStates& states, const Diagnosis& diagnosis, const CauseOptions& options) {
+                              const WaitStates& states, const Diagnosis& diagnosis, const DiagnosisOptions& options) {
   const double length = states.length();
   if (length <= 0) return {};
   const LoadTables loads(cut, states, ChooseLoads(diagnosis, length));
   std::vector<CauseCandidate> candidates = FindCandidates(trace, states, diagnosis, options, loads);
   if (candidates.empty()) return {};
   MeasuredProgram program = MakeMeasuredProgram(trace, matching, states);
-  const Tick whole = ReplayAlone(trace, states, loads, candidates, program);
-  if (candidates.empty()) return {};
+  std::vector<Fix> fixes = {nullptr};
+  for (const CauseCandidate& candidate : candidates) fixes.push_back(MakeFix({&candidate.savings}));
+  const std::vector<Tick> durations = Replay(program, fixes);
+  const Tick whole = durations.front();
+  if (std::fabs(static_cast<double>(whole) - length) > kMeasuredPrecision * length) return {};
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    candidates[i].cause = DescribeCause(trace, states, loads, candidates[i]);
+    candidates[i].cause.gain = candidates[i].cause.gain_last = static_cast<double>(whole - durations[i + 1]);
+  }
   ReplayWithoutOthers(candidates, program);
-  SelectCauses(trace, states, options, loads, candidates);
+  SelectCauses(trace, states, options.counters, loads, candidates);
   ReplayPairs(length, candidates, whole, program);
   JoinCoupled(length, candidates, whole, program);
   std::vector<Cause> causes;

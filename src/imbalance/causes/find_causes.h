@@ -100,7 +100,7 @@ std::vector<Tick> Replay(MeasuredProgram& measured, const std::vector<Fix>& fixe
 // sorted by their gain. Each is replayed on the measured program; none where that does not take as long as was
 // measured.
 std::vector<Cause> FindCauses(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                              const WaitStates& states, const Diagnosis& diagnosis, const CauseOptions& options);
+                              const WaitStates& states, const Diagnosis& diagnosis, const DiagnosisOptions& options);
 
 // The gain of the MPI call path that gains most with every call as short as the shortest of them, waits apart, by a
 // replay of the measured program; nothing below kLeastGain. Call overhead stays, and so does the time of messages of

@@ -30,14 +30,9 @@ double LowerMedian(std::vector<double> values) {
   return *middle;
 }
 
-inline std::vector<double> Distances(double middle, std::vector<double> values) {
+std::vector<double> Distances(double middle, std::vector<double> values) {
   for (double& value : values) value = std::fabs(value - middle);
   return values;
-}
-
-// Robust deviation of cells; there must be some.
-double NoiseOfCells(const std::vector<double>& values) {
-  return kDeviationOverMedianDistance * Median(Distances(Median(values), values));
 }
 
 // Ranks that are slow all the time, by degrees, or from a time on. All are chosen.
@@ -192,7 +187,7 @@ class DeviationSearch {
         for (std::size_t column = 0; column < load_.iterations; ++column)
           rest.push_back(load_.At(row, column) - usual(row, column));
       }
-      return NoiseOfCells(rest);
+      return kDeviationOverMedianDistance * Median(Distances(Median(rest), rest));
     };
     if (load_.iterations < 2) return;
     noise_ = noise([&](std::size_t row, std::size_t column) { return Usual(row, column); });
@@ -349,16 +344,6 @@ class DeviationSearch {
     return others;
   }
 
-  // Lines or planes of the grid in a dimension are slow as a whole and explain all slow ranks.
-  bool ArePlanes(const std::vector<std::size_t>& slow, std::size_t dimension) const {
-    std::map<std::size_t, std::size_t> ranks_of, slow_of;
-    for (const std::size_t row : rows_) ++ranks_of[places_.coordinates[dimension][row]];
-    for (const std::size_t row : slow) ++slow_of[places_.coordinates[dimension][row]];
-    return slow_of.size() <= MostPlanes(ranks_of.size()) && std::ranges::all_of(slow_of, [&](const auto& plane) {
-             return plane.second > 1 && plane.second == ranks_of[plane.first];
-           });
-  }
-
   // The node, or socket, that has exactly these ranks.
   void NameHardware(LoadDeviation& found) const {
     const std::size_t first = found.rows.front();
@@ -390,22 +375,6 @@ class DeviationSearch {
         });
   }
 
-  // The mean of a row's group: ranks that do different work do not differ by degrees.
-  std::vector<double> MeansOfGroups(const std::vector<std::size_t>& rows) const {
-    const auto group_of = [&](std::size_t row) { return places_.groups.empty() ? 0 : places_.groups[row]; };
-    std::map<std::size_t, std::pair<double, double>> sums;
-    for (const std::size_t row : rows) {
-      sums[group_of(row)].first += middle_[row];
-      ++sums[group_of(row)].second;
-    }
-    std::vector<double> means;
-    for (const std::size_t row : rows) {
-      const auto& [sum, count] = sums[group_of(row)];
-      means.push_back(sum / count);
-    }
-    return means;
-  }
-
   // Ranks that are not slow beyond all others, at the mean of their group.
   void AddDegrees(double noise_of_mean) {
     std::vector<std::size_t> rows;
@@ -414,7 +383,15 @@ class DeviationSearch {
     }
     if (rows.size() < 2) return;
     std::ranges::stable_sort(rows, {}, [&](std::size_t row) { return -middle_[row]; });
-    const std::vector<double> means = MeansOfGroups(rows);
+    // Means of the groups of rows: ranks that do different work do not differ by degrees.
+    const auto group_of = [&](std::size_t row) { return places_.groups.empty() ? 0 : places_.groups[row]; };
+    std::map<std::size_t, std::pair<double, double>> sums;
+    for (const std::size_t row : rows) {
+      sums[group_of(row)].first += middle_[row];
+      ++sums[group_of(row)].second;
+    }
+    std::vector<double> means;
+    for (const std::size_t row : rows) means.push_back(sums[group_of(row)].first / sums[group_of(row)].second);
     double variance = 0, level = 0, largest = 0;
     std::size_t slowest = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -468,7 +445,13 @@ class DeviationSearch {
     std::ranges::stable_sort(slow, {}, [&](std::size_t row) { return -middle_[row]; });
     std::vector<std::size_t> others = slow;
     for (std::size_t dimension = 0; dimension < places_.coordinates.size() && !others.empty(); ++dimension) {
-      if (ArePlanes(others, dimension)) others = TakePlanes(others, dimension);
+      // Lines or planes of the grid that are slow as a whole and explain all slow ranks.
+      std::map<std::size_t, std::size_t> ranks_of, slow_of;
+      for (const std::size_t row : rows_) ++ranks_of[places_.coordinates[dimension][row]];
+      for (const std::size_t row : others) ++slow_of[places_.coordinates[dimension][row]];
+      const bool are_planes = std::ranges::all_of(
+          slow_of, [&](const auto& plane) { return plane.second > 1 && plane.second == ranks_of[plane.first]; });
+      if (are_planes && slow_of.size() <= MostPlanes(ranks_of.size())) others = TakePlanes(others, dimension);
     }
     constexpr std::size_t kSockets = 4096;  // nodes have fewer than that
     for (const bool of_sockets : {false, true}) {
@@ -499,30 +482,24 @@ class DeviationSearch {
     AddDegrees(of_mean);
   }
 
-  CausePlace PlaceInRow(const std::vector<Cell>& cells) const {
-    const std::vector<std::size_t> columns = Columns(cells);
-    if (Period(columns) > 0) return CausePlace::kPeriodic;
-    const std::size_t first = columns.front(), last = columns.back();
-    const bool is_stretch = static_cast<double>(columns.size()) >= 0.8 * static_cast<double>(last - first + 1);
-    if (!is_stretch) return CausePlace::kNoisyRank;
-    return last + 1 + std::max<std::size_t>(1, load_.iterations / 50) >= load_.iterations ? CausePlace::kFromTime
-                                                                                          : CausePlace::kForAWhile;
-  }
-
   // Ranks with more than `most` cells: each is a cause of its own.
   void TakeFrequentRows(double most, CellsByRow& of_rows) {
     std::erase_if(of_rows, [&](const auto& of_row) {
-      if (static_cast<double>(of_row.second.size()) <= most) return false;
-      AddCells(of_row.second, PlaceInRow(of_row.second));
+      const std::vector<Cell>& cells = of_row.second;
+      if (static_cast<double>(cells.size()) <= most) return false;
+      const std::vector<std::size_t> columns = Columns(cells);
+      const std::size_t first = columns.front(), last = columns.back();
+      CausePlace place = CausePlace::kForAWhile;
+      if (Period(columns) > 0) {
+        place = CausePlace::kPeriodic;
+      } else if (static_cast<double>(columns.size()) < 0.8 * static_cast<double>(last - first + 1)) {
+        place = CausePlace::kNoisyRank;
+      } else if (last + 1 + std::max<std::size_t>(1, load_.iterations / 50) >= load_.iterations) {
+        place = CausePlace::kFromTime;
+      }
+      AddCells(cells, place);
       return true;
     });
-  }
-
-  // Most columns have it, on a rank that changes.
-  bool IsOneThatMoves(const CellsByRow& of_rows) const {
-    const std::vector<Cell> cells = AllCells(of_rows);
-    const std::size_t columns = Columns(cells).size();
-    return of_rows.size() > 1 && 2 * columns >= load_.iterations && 2 * cells.size() <= 3 * columns;
   }
 
   // Ranks that take longer in the first columns alone: the start, unless the same goes on on others.
@@ -539,20 +516,6 @@ class DeviationSearch {
     std::ranges::copy_if(of_rows, std::inserter(start, start.end()), is_start);
     std::erase_if(of_rows, is_start);
     AddCells(AllCells(start), CausePlace::kStartUp);
-  }
-
-  // On many ranks: every n-th iteration, or a hot spot that moves. Else interruptions anywhere.
-  void AddScattered(const std::vector<Cell>& cells) {
-    const std::vector<std::size_t> columns = Columns(cells);
-    CausePlace place = CausePlace::kNoisyRank;
-    if (Period(columns) > 0) {
-      place = CausePlace::kPeriodic;
-    } else if (2 * columns.size() >= load_.iterations) {
-      place = CausePlace::kMovingHotSpot;
-    } else if (columns.size() <= 2) {
-      place = CausePlace::kOnce;
-    }
-    AddCells(cells, place);
   }
 
   // Cells far above what is usual for their rank and column.
@@ -579,14 +542,31 @@ class DeviationSearch {
     if (count <= kFewCells && smallest < 2 * largest_rest) return;
     if (count == 0 || static_cast<double>(in_gap) > std::max(1.0, kInGap * static_cast<double>(count))) return;
     TakeFirstColumns(of_rows);
-    const std::size_t few = std::max<std::size_t>(1, rows_.size() / 8);
-    // Cells that recur on a rank are its own; the rest is examined together.
-    if (of_rows.size() <= few && !IsOneThatMoves(of_rows)) TakeFrequentRows(kRarely, of_rows);
+    if (of_rows.size() <= std::max<std::size_t>(1, rows_.size() / 8)) {
+      const std::vector<Cell> cells = AllCells(of_rows);
+      const std::size_t columns = Columns(cells).size();
+      // Most columns have it, on a rank that changes.
+      const bool moves = of_rows.size() > 1 && 2 * columns >= load_.iterations && 2 * cells.size() <= 3 * columns;
+      // Cells that recur on a rank are its own; the rest is examined together.
+      if (!moves) TakeFrequentRows(kRarely, of_rows);
+    }
     // A rank that has it far more often than the others is none of those that take turns.
     std::vector<double> counts;
     for (const auto& [row, cells] : of_rows) counts.push_back(static_cast<double>(cells.size()));
     if (counts.size() >= 3) TakeFrequentRows(std::max<double>(kRarely, kOftener * LowerMedian(counts)), of_rows);
-    if (!of_rows.empty()) AddScattered(AllCells(of_rows));
+    if (of_rows.empty()) return;
+    // On many ranks: every n-th iteration, or a hot spot that moves. Else interruptions anywhere.
+    const std::vector<Cell> scattered = AllCells(of_rows);
+    const std::vector<std::size_t> columns = Columns(scattered);
+    CausePlace place = CausePlace::kNoisyRank;
+    if (Period(columns) > 0) {
+      place = CausePlace::kPeriodic;
+    } else if (2 * columns.size() >= load_.iterations) {
+      place = CausePlace::kMovingHotSpot;
+    } else if (columns.size() <= 2) {
+      place = CausePlace::kOnce;
+    }
+    AddCells(scattered, place);
   }
 
   const LoadMatrix& load_;

@@ -55,17 +55,6 @@ struct DeviceCall {
   Tick begin, end, before;
 };
 
-std::vector<DeviceCall> DeviceCallsOfRank(const CallPaths& paths, const RankActivities& own) {
-  std::vector<DeviceCall> calls;
-  Tick before = 0;
-  for (std::size_t a = 0; a + 1 < own.size(); ++a) {
-    if (!paths.is_device_call(own.path(a))) continue;
-    calls.push_back({own.edge(a), own.edge(a + 1), before});
-    before += own.ticks(a);
-  }
-  return calls;
-}
-
 // Time of a rank in calls to devices up to a tick.
 Tick InDevices(const std::vector<DeviceCall>& calls, Tick tick) {
   const auto behind = std::ranges::upper_bound(calls, tick, {}, &DeviceCall::begin);
@@ -150,10 +139,16 @@ std::optional<double> ImbalanceInSteps(const Trace& trace, const PhaseCut& cut, 
     if (rank.present && rank.iterations.size() != cut.iterations) return std::nullopt;
   }
   if (ranks < 2) return std::nullopt;
-  std::vector<std::vector<DeviceCall>> device_calls;
-  for (const RankActivities& of_rank : activities.ranks)
-    device_calls.push_back(DeviceCallsOfRank(activities.paths, of_rank));
-  device_calls.resize(cut.ranks.size());
+  std::vector<std::vector<DeviceCall>> device_calls(cut.ranks.size());
+  for (std::size_t rank = 0; rank < activities.ranks.size(); ++rank) {
+    const RankActivities& own = activities.ranks[rank];
+    Tick before = 0;
+    for (std::size_t a = 0; a + 1 < own.size(); ++a) {
+      if (!activities.paths.is_device_call(own.path(a))) continue;
+      device_calls[rank].push_back({own.edge(a), own.edge(a + 1), before});
+      before += own.ticks(a);
+    }
+  }
   for (std::size_t i = 0; i < cut.iterations; ++i) {
     std::optional<std::vector<double>> most;
     for (std::size_t rank = 0; rank < cut.ranks.size(); ++rank) {
@@ -194,17 +189,6 @@ LoadTables::LoadTables(const PhaseCut& cut, const WaitStates& states, std::vecto
       if (Has(activities.paths, load, path)) loads_of_path_[path].push_back(load);
     }
   }
-  FindSteps(states);
-  ChooseColumns(cut, activities);
-  ParallelFor(ranks_.size(), [&](std::size_t row) {
-    ForEachPiece(states, row, [&](const LoadPiece& piece) {
-      LoadMatrix& matrix = matrices_[piece.load];
-      matrix.seconds[row * matrix.iterations + piece.column] += static_cast<double>(piece.execution);
-    });
-  });
-}
-
-void LoadTables::FindSteps(const WaitStates& states) {
   const CollectiveWaits& collectives = states.collectives;
   std::vector<std::size_t> row_of(states.ranks.size());
   for (std::size_t row = 0; row < ranks_.size(); ++row) row_of[ranks_[row]] = row;
@@ -216,6 +200,13 @@ void LoadTables::FindSteps(const WaitStates& states) {
     for (const Participant& one : all) step_ends_[row_of[one.rank]].push_back(one.call);
   }
   for (std::vector<std::uint32_t>& of_row : step_ends_) std::ranges::sort(of_row);
+  ChooseColumns(cut, activities);
+  ParallelFor(ranks_.size(), [&](std::size_t row) {
+    ForEachPiece(states, row, [&](const LoadPiece& piece) {
+      LoadMatrix& matrix = matrices_[piece.load];
+      matrix.seconds[row * matrix.iterations + piece.column] += static_cast<double>(piece.execution);
+    });
+  });
 }
 
 void LoadTables::ChooseColumns(const PhaseCut& cut, const Activities& activities) {

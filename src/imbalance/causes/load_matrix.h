@@ -85,7 +85,6 @@ class LoadTables {
   void ForEachPiece(const WaitStates& states, std::size_t row, Visit visit) const;
 
  private:
-  void FindSteps(const WaitStates& states);
   void ChooseColumns(const PhaseCut& cut, const Activities& activities);
 
   std::vector<PathId> loads_;

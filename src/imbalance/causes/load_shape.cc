@@ -29,18 +29,6 @@ double ImbalanceOf(double largest, double average, std::size_t ranks) {
   return std::max(0.0, (largest - average) / largest * n / (n - 1));
 }
 
-// Distance from the median, in robust standard deviations, that a normal distribution of so many values exceeds once
-// in a hundred samples at most; the last term is for the error of the spread itself.
-double OutlierDistance(double n) { return std::sqrt(2 * std::log(n)) + 1 + 40 / n; }
-
-// Share of the variance between the two best groups that the same exceeds as rarely; 0.64 is usual, 0.75 for values
-// that are spread evenly.
-double GroupShare(double n) { return 0.8 + 1.1 / n; }
-
-// Squared correlation with normal scores [Shapiro72] that the same is below of as rarely, but not stricter than
-// shows.
-double NormalCorrelation(double n) { return std::min(0.93, 1 - 3 / n); }
-
 // Loads of all ranks in rising order, with their places.
 struct SortedLoads {
   std::vector<std::size_t> order;
@@ -83,7 +71,10 @@ void NameRanks(const SortedLoads& sorted, std::size_t first, std::size_t end, Lo
 // Outliers on the side that costs more: all wait for the most loaded rank, while of those with less to do only they
 // wait themselves.
 bool DescribeFew(const SortedLoads& sorted, LoadShape& shape, std::vector<std::size_t>& places) {
-  const double distance = OutlierDistance(sorted.Size()) * sorted.Floor();
+  const double n = sorted.Size();
+  // In robust standard deviations, that a normal distribution of so many values exceeds once in a hundred samples at
+  // most; the last term is for the error of the spread itself.
+  const double distance = (std::sqrt(2 * std::log(n)) + 1 + 40 / n) * sorted.Floor();
   std::size_t below = 0, first_above = sorted.loads.size();
   double below_cost = 0;
   while (below < sorted.loads.size() && sorted.median - sorted.loads[below] > distance)
@@ -91,7 +82,7 @@ bool DescribeFew(const SortedLoads& sorted, LoadShape& shape, std::vector<std::s
   while (first_above > 0 && sorted.loads[first_above - 1] - sorted.median > distance) --first_above;
   const std::size_t above = sorted.loads.size() - first_above;
   if (below + above == 0 || (below + above) * kFew > sorted.loads.size()) return false;
-  if (above > 0 && (sorted.loads.back() - sorted.median) * sorted.Size() >= below_cost) {
+  if (above > 0 && (sorted.loads.back() - sorted.median) * n >= below_cost) {
     shape.over_ranks = ShapeOverRanks::kOverloadedFew;
     shape.clearness = (sorted.loads[first_above] - sorted.median) / sorted.Floor();
     NameRanks(sorted, first_above, sorted.loads.size(), shape, places);
@@ -118,13 +109,18 @@ bool DescribeGroups(const SortedLoads& sorted, LoadShape& shape, std::vector<std
     first_heavy = light;
   }
   const std::size_t smaller = std::min(first_heavy, sorted.loads.size() - first_heavy);
-  if (smaller * kFew <= sorted.loads.size() || best < GroupShare(sorted.Size()) * variance) return false;
+  // A normal distribution exceeds this share once in a hundred samples; 0.64 is usual, 0.75 for values that are spread
+  // evenly.
+  const double least_share = 0.8 + 1.1 / sorted.Size();
+  if (smaller * kFew <= sorted.loads.size() || best < least_share * variance) return false;
   shape.over_ranks = ShapeOverRanks::kTwoGroups;
   shape.clearness = best / variance;
   NameRanks(sorted, first_heavy, sorted.loads.size(), shape, places);
   return true;
 }
 
+// The least squared correlation with normal scores [Shapiro72] is one that a normal distribution is below of once in a
+// hundred samples, but not stricter than shows.
 bool IsNormal(const SortedLoads& sorted) {
   double product = 0, scores = 0, variance = 0;
   for (std::size_t i = 0; i < sorted.loads.size(); ++i) {
@@ -133,7 +129,7 @@ bool IsNormal(const SortedLoads& sorted) {
     scores += score * score;
     variance += (sorted.loads[i] - sorted.average) * (sorted.loads[i] - sorted.average);
   }
-  return product * product >= NormalCorrelation(sorted.Size()) * scores * variance;
+  return product * product >= std::min(0.93, 1 - 3 / sorted.Size()) * scores * variance;
 }
 
 // `places` are of the loads given; those that stand out.
@@ -277,7 +273,24 @@ std::size_t HalfLife(const LoadMatrix& load, const ExcessSeries& series, double 
   return 0;
 }
 
-void DescribeSeries(const LoadMatrix& load, const ExcessSeries& series, LoadShape& shape) {
+// Fills in the shape over time and its parts.
+void DescribeOverTime(const LoadMatrix& all, LoadShape& shape) {
+  // Without the iterations in which nobody has any: a set-up, or what is done every tenth time.
+  std::vector<char> is_there(all.iterations);
+  for (std::size_t row = 0; row < all.ranks.size(); ++row) {
+    for (std::size_t i = 0; i < all.iterations; ++i) is_there[i] |= all.At(row, i) > 0;
+  }
+  LoadMatrix load;
+  load.ranks = all.ranks;
+  load.iterations = static_cast<std::size_t>(std::count(is_there.begin(), is_there.end(), 1));
+  for (std::size_t row = 0; row < all.ranks.size(); ++row) {
+    for (std::size_t i = 0; i < all.iterations; ++i) {
+      if (is_there[i]) load.seconds.push_back(all.At(row, i));
+    }
+  }
+  const double by_chance = std::pow(static_cast<double>(load.ranks.size()), 1 - static_cast<double>(load.iterations));
+  if (load.iterations < kFewestIterations || by_chance > kByChance) return;
+  const ExcessSeries series = FindExcess(load);
   if (series.all <= 0) return;
   const auto [near, near_error] = MeanShare(load, series, [&](std::size_t i) { return Near(load, series, i); });
   const auto [far, far_error] = MeanShare(load, series, [&](std::size_t i) { return Far(load, series, i); });
@@ -294,31 +307,6 @@ void DescribeSeries(const LoadMatrix& load, const ExcessSeries& series, LoadShap
   if (parts[largest] - second <= kCertain * std::max(near_error, far_error)) return;
   shape.over_time = kShapes[largest];
   if (shape.over_time == ShapeOverTime::kDrifting) shape.lasts = HalfLife(load, series, near);
-}
-
-// Without the iterations in which nobody has any: a set-up, or what is done every tenth time.
-LoadMatrix WhereThereIsLoad(const LoadMatrix& load) {
-  std::vector<char> is_there(load.iterations);
-  for (std::size_t row = 0; row < load.ranks.size(); ++row) {
-    for (std::size_t i = 0; i < load.iterations; ++i) is_there[i] |= load.At(row, i) > 0;
-  }
-  LoadMatrix some;
-  some.ranks = load.ranks;
-  some.iterations = static_cast<std::size_t>(std::count(is_there.begin(), is_there.end(), 1));
-  for (std::size_t row = 0; row < load.ranks.size(); ++row) {
-    for (std::size_t i = 0; i < load.iterations; ++i) {
-      if (is_there[i]) some.seconds.push_back(load.At(row, i));
-    }
-  }
-  return some;
-}
-
-// Fills in the shape over time and its parts. Iterations without any load are left out.
-void DescribeOverTime(const LoadMatrix& all, LoadShape& shape) {
-  const LoadMatrix load = WhereThereIsLoad(all);
-  const double by_chance = std::pow(static_cast<double>(load.ranks.size()), 1 - static_cast<double>(load.iterations));
-  if (load.iterations < kFewestIterations || by_chance > kByChance) return;
-  DescribeSeries(load, FindExcess(load), shape);
 }
 
 }  // namespace

@@ -118,16 +118,6 @@ std::vector<Extents> Layouts(std::size_t ranks) {
   return layouts;
 }
 
-std::vector<Partners> WithoutRare(const std::vector<Partners>& partners) {
-  std::vector<std::uint64_t> messages;
-  for (const Partners& pair : partners) messages.push_back(pair.messages);
-  const double least = kRare * static_cast<double>(Median(messages));
-  std::vector<Partners> often;
-  std::copy_if(partners.begin(), partners.end(), std::back_inserter(often),
-               [&](const Partners& pair) { return static_cast<double>(pair.messages) >= least; });
-  return often;
-}
-
 Extents ThreeOf(const std::vector<std::size_t>& extents) {
   Extents three = {1, 1, 1};
   std::copy(extents.begin(), extents.end(), three.end() - static_cast<std::ptrdiff_t>(extents.size()));
@@ -229,7 +219,11 @@ std::vector<std::size_t> ProcessGrid::CoordinatesOf(std::size_t index) const {
 
 std::optional<ProcessGrid> GridOfPartners(std::size_t ranks, const std::vector<Partners>& partners) {
   if (ranks < kFewestRanks || partners.empty() || partners.size() > ranks * kMostPartners / 2) return std::nullopt;
-  const std::vector<Partners> often = WithoutRare(partners);
+  std::vector<std::uint64_t> messages;
+  for (const Partners& pair : partners) messages.push_back(pair.messages);
+  const double least = kRare * static_cast<double>(Median(messages));
+  std::vector<Partners> often = partners;
+  std::erase_if(often, [&](const Partners& pair) { return !(static_cast<double>(pair.messages) >= least); });
   std::optional<ProcessGrid> best;
   for (const Extents& extents : Layouts(ranks)) {
     auto [grid, explains] = LayOut(extents, often);
