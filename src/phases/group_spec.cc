@@ -44,12 +44,6 @@ std::optional<RankRange> ParseRange(const std::string& text) {
   return range.begin < range.end ? std::optional(range) : std::nullopt;
 }
 
-// The first rank of a share, such that shares that follow each other have every rank once.
-std::size_t RankOfShare(double share, std::size_t ranks) {
-  constexpr double kRounding = 1e-9;  // chosen: above the errors of percentages, below a rank of any run
-  return static_cast<std::size_t>(std::ceil(share * static_cast<double>(ranks) - kRounding));
-}
-
 bool Enters(const Trace& trace, std::size_t rank, const std::string& name) {
   const RankTimeline& timeline = trace.timelines[rank];
   for (std::size_t i = 0; i < timeline.region_events(); ++i) {
@@ -63,8 +57,11 @@ bool Matches(const Trace& trace, const GroupSpec& spec, std::size_t rank) {
   if (!spec.region.empty()) return Enters(trace, rank, spec.region);
   if (spec.ranges.empty()) return rank >= spec.offset && (rank - spec.offset) % spec.every == 0;
   return std::ranges::any_of(spec.ranges, [&](const RankRange& range) {
+    // The first rank of a share is such that shares that follow each other have every rank once.
+    constexpr double kRounding = 1e-9;  // chosen: above the errors of percentages, below a rank of any run
     const auto bound = [&](double value) {
-      return range.is_share ? RankOfShare(value, trace.size()) : static_cast<std::size_t>(value);
+      return static_cast<std::size_t>(range.is_share ? std::ceil(value * static_cast<double>(trace.size()) - kRounding)
+                                                     : value);
     };
     return rank >= bound(range.begin) && rank < bound(range.end);
   });
@@ -136,23 +133,6 @@ constexpr double kOwnFunction = 0.1;
 constexpr double kSameGroup = 0.5;
 constexpr std::size_t kMostRanges = 4;  // in a text; chosen: they fit a line of a table
 
-WorkShares RegionsOf(const RankProfiles& profiles, const RankProfile& profile) {
-  WorkShares shares;
-  for (const Work& work : profile.regions) {
-    const std::string& name = profiles.regions[work.kind];
-    if (!name.empty() && profile.useful > 0) shares[name] = work.inclusive / profile.useful;
-  }
-  return shares;
-}
-
-WorkShares FunctionsOf(const RankProfiles& profiles, const RankProfile& profile) {
-  double total = 0;
-  for (const Work& calls : profile.functions) total += calls.amount;
-  WorkShares shares;
-  for (const Work& calls : profile.functions) shares[profiles.functions[calls.kind]] = calls.amount / total;
-  return shares;
-}
-
 // The name with the largest share beyond that of any other group, when it is `least` or more; else nothing. Of equals
 // the first in the alphabet.
 std::string Distinctive(const std::vector<WorkShares>& groups, std::size_t of, double least) {
@@ -184,43 +164,11 @@ double Difference(const WorkShares& a, const WorkShares& b) {
   return sum / 2;
 }
 
-double Difference(const RankGroup& a, const RankGroup& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < std::min(a.traits.size(), b.traits.size()); ++i)
-    most = std::max(most, Difference(a.traits[i], b.traits[i]));
-  return most;
-}
-
-// Pairs of a known group and a new one that may be the same, the most alike first: whether their names differ, how much
-// they differ, and both indices. The same work under the same name is the same group; so is, with a name in one run
-// only, nearly the same work.
-using Pair = std::tuple<bool, double, std::size_t, std::size_t>;
-
-std::vector<Pair> PossiblePairs(const std::vector<RankGroup>& known, const std::vector<RankGroup>& groups) {
-  std::vector<Pair> pairs;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    for (std::size_t k = 0; k < groups.size(); ++k) {
-      const bool same_name = known[i].has_own_name && known[i].name == groups[k].name;
-      const double difference = Difference(known[i], groups[k]);
-      if (same_name || difference < kSameGroup) pairs.emplace_back(!same_name, difference, i, k);
-    }
-  }
-  std::ranges::sort(pairs);
-  return pairs;
-}
-
 // A name that is not among those taken.
 std::string Unused(const std::string& name, const std::set<std::string>& taken) {
   std::string unused = name;
   for (int number = 2; taken.count(unused) > 0; ++number) unused = fmt::format("{} {}", name, number);
   return unused;
-}
-
-std::string WithoutSeparator(std::string name) {
-  for (std::size_t at = name.find(kGroupSeparator); at != std::string::npos; at = name.find(kGroupSeparator)) {
-    name.replace(at, kGroupSeparator.size(), "/");
-  }
-  return name;
 }
 
 }  // namespace
@@ -230,8 +178,15 @@ std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profile
   std::vector<WorkShares> regions, functions;
   bool has_master = false;
   for (const auto& [profile, serves] : work) {
-    regions.push_back(RegionsOf(profiles, profile));
-    functions.push_back(FunctionsOf(profiles, profile));
+    WorkShares& of_regions = regions.emplace_back();
+    for (const Work& one : profile.regions) {
+      const std::string& name = profiles.regions[one.kind];
+      if (!name.empty() && profile.useful > 0) of_regions[name] = one.inclusive / profile.useful;
+    }
+    double total = 0;
+    for (const Work& calls : profile.functions) total += calls.amount;
+    WorkShares& of_functions = functions.emplace_back();
+    for (const Work& calls : profile.functions) of_functions[profiles.functions[calls.kind]] = calls.amount / total;
     has_master |= serves;
   }
   std::vector<std::pair<std::string, bool>> names;
@@ -243,7 +198,10 @@ std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profile
     if (name.empty() && has_master) name = "workers";
     const bool is_own = !name.empty();
     if (!is_own) name = fmt::format("group {}", i + 1);
-    name = Unused(WithoutSeparator(name), taken);
+    for (std::size_t at = name.find(kGroupSeparator); at != std::string::npos; at = name.find(kGroupSeparator)) {
+      name.replace(at, kGroupSeparator.size(), "/");
+    }
+    name = Unused(name, taken);
     taken.insert(name);
     names.emplace_back(name, is_own);
   }
@@ -268,8 +226,23 @@ std::vector<WorkShares> TraitsOf(const RankProfiles& profiles, const RankProfile
 void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::string> taken) {
   std::vector<RankGroup> known;
   for (std::vector<RankGroup>* run : runs) {
+    // Pairs of a known group and a new one that may be the same, the most alike first: whether their names differ, how
+    // much they differ, and both indices. The same work under the same name is the same group; so is, with a name in
+    // one run only, nearly the same work.
+    std::vector<std::tuple<bool, double, std::size_t, std::size_t>> pairs;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      for (std::size_t k = 0; k < run->size(); ++k) {
+        const std::vector<WorkShares>&a = known[i].traits, &b = (*run)[k].traits;
+        double difference = 0;
+        for (std::size_t trait = 0; trait < std::min(a.size(), b.size()); ++trait)
+          difference = std::max(difference, Difference(a[trait], b[trait]));
+        const bool same_name = known[i].has_own_name && known[i].name == (*run)[k].name;
+        if (same_name || difference < kSameGroup) pairs.emplace_back(!same_name, difference, i, k);
+      }
+    }
+    std::ranges::sort(pairs);
     std::vector<bool> is_matched(run->size()), is_used(known.size());
-    for (const auto& [other_name, difference, i, k] : PossiblePairs(known, *run)) {
+    for (const auto& [other_name, difference, i, k] : pairs) {
       if (is_matched[k] || is_used[i]) continue;
       is_matched[k] = is_used[i] = true;
       (*run)[k].name = known[i].name;

@@ -97,17 +97,6 @@ double Distance(double usual, const RankProfile& a, const RankProfile& b) {
                    DistanceOfShares(a.calls, b.calls), std::fabs(Level(usual, a) - Level(usual, b))});
 }
 
-// A master of many workers may compute as much as any of them, though little at a time: such ranks are placed again.
-void SetServersApart(const RankProfiles& profiles, std::vector<std::size_t>& noise, std::vector<std::size_t>& ranks) {
-  std::vector<double> bursts;
-  for (const std::size_t rank : ranks) bursts.push_back(profiles.ranks[rank].burst);
-  const double usual = Median(std::move(bursts));
-  const auto others = std::stable_partition(
-      ranks.begin(), ranks.end(), [&](std::size_t rank) { return kLess * profiles.ranks[rank].burst >= usual; });
-  noise.insert(noise.end(), others, ranks.end());
-  ranks.erase(others, ranks.end());
-}
-
 // DBSCAN over the ranks, those with the same profile as one point: the clusters, largest first, and the noise.
 std::pair<std::vector<GroupCandidate>, std::vector<std::size_t>> Cluster(const RankProfiles& profiles, double usual,
                                                                          const std::vector<std::size_t>& present) {
@@ -138,12 +127,21 @@ std::pair<std::vector<GroupCandidate>, std::vector<std::size_t>> Cluster(const R
     }
     ranks->insert(ranks->end(), alike[i].begin(), alike[i].end());
   }
-  for (GroupCandidate& cluster : clusters) SetServersApart(profiles, noise, cluster.ranks);
-  std::sort(noise.begin(), noise.end());
   for (GroupCandidate& cluster : clusters) {
-    std::sort(cluster.ranks.begin(), cluster.ranks.end());
-    cluster.profile = MeanProfile(profiles, cluster.ranks);
+    std::vector<std::size_t>& ranks = cluster.ranks;
+    std::vector<double> bursts;
+    for (const std::size_t rank : ranks) bursts.push_back(profiles.ranks[rank].burst);
+    const double burst = Median(std::move(bursts));
+    // A master of many workers may compute as much as any of them, though little at a time: such ranks are placed
+    // again.
+    const auto others = std::stable_partition(
+        ranks.begin(), ranks.end(), [&](std::size_t rank) { return kLess * profiles.ranks[rank].burst >= burst; });
+    noise.insert(noise.end(), others, ranks.end());
+    ranks.erase(others, ranks.end());
+    std::sort(ranks.begin(), ranks.end());
+    cluster.profile = MeanProfile(profiles, ranks);
   }
+  std::sort(noise.begin(), noise.end());
   std::sort(clusters.begin(), clusters.end(), IsBefore);
   return {std::move(clusters), std::move(noise)};
 }
@@ -177,9 +175,11 @@ bool IsMaster(const MessagesOfRank& messages, const GroupCandidate& candidate, c
   return 10 * served >= 9 * group.ranks.size();
 }
 
-// True if the candidate only sends or only receives and takes no part in what the group does together: an input or
-// output server.
-bool IsOneWay(const MessagesOfRank& messages, const GroupCandidate& candidate, const GroupCandidate& group) {
+bool Differ(const MessagesOfRank& messages, GroupCandidate& candidate, const GroupCandidate& group) {
+  if (Difference(candidate, group) >= kDifferent) return true;
+  if (IsMaster(messages, candidate, group)) candidate.serves = true;
+  if (candidate.serves) return true;
+  // An input or output server only sends or only receives and takes no part in what the group does together.
   if (LackingCalls(group.profile.calls, candidate.profile.calls) < kDifferent) return false;
   std::uint64_t sent = 0, received = 0;
   for (const std::size_t rank : candidate.ranks) {
@@ -188,12 +188,6 @@ bool IsOneWay(const MessagesOfRank& messages, const GroupCandidate& candidate, c
   }
   const double recurs = kRecurs * static_cast<double>(candidate.ranks.size());
   return (sent == 0 || received == 0) && static_cast<double>(sent + received) >= recurs;
-}
-
-bool Differ(const MessagesOfRank& messages, GroupCandidate& candidate, const GroupCandidate& group) {
-  if (Difference(candidate, group) >= kDifferent) return true;
-  if (IsMaster(messages, candidate, group)) candidate.serves = true;
-  return candidate.serves || IsOneWay(messages, candidate, group);
 }
 
 // Adds ranks to the nearest group that they do not differ from, or makes them a group. Returns which one.
@@ -216,20 +210,6 @@ std::size_t Place(double usual, const MessagesOfRank& messages, GroupCandidate&&
   std::vector<std::size_t>& ranks = groups[best].ranks;
   ranks.insert(ranks.end(), candidate.ranks.begin(), candidate.ranks.end());
   return best;
-}
-
-std::vector<RankGroup> Named(const RankProfiles& profiles, const std::vector<GroupCandidate>& candidates) {
-  std::vector<std::pair<RankProfile, bool>> work;
-  for (const GroupCandidate& candidate : candidates) {
-    work.emplace_back(MeanProfile(profiles, candidate.ranks), candidate.serves);
-  }
-  const auto names = NameGroups(profiles, work);
-  std::vector<RankGroup> groups;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto& [name, is_own] = names[i];
-    groups.push_back({name, candidates[i].ranks, is_own, TraitsOf(profiles, work[i].first)});
-  }
-  return groups;
 }
 
 std::vector<RankGroup> GroupRanks(const Trace& trace, const PhaseCut& cut, Diagnostics& diagnostics) {
@@ -265,7 +245,15 @@ std::vector<RankGroup> GroupRanks(const Trace& trace, const PhaseCut& cut, Diagn
   std::sort(outliers.begin(), outliers.end());
   diagnostics.Add(anomaly::kRankInNoGroup, outliers.size(),
                   fmt::format("in phase {}: {}", cut.spec.name, FormatRanks(outliers)));
-  return Named(profiles, groups);
+  std::vector<std::pair<RankProfile, bool>> work;
+  for (const GroupCandidate& group : groups) work.emplace_back(MeanProfile(profiles, group.ranks), group.serves);
+  const auto names = NameGroups(profiles, work);
+  std::vector<RankGroup> named;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto& [name, is_own] = names[i];
+    named.push_back({name, groups[i].ranks, is_own, TraitsOf(profiles, work[i].first)});
+  }
+  return named;
 }
 
 }  // namespace

@@ -138,38 +138,16 @@ void EndBurst(ProfileTimes& times, std::uint32_t behind) {
   times.before = behind;
 }
 
-void CountCall(ProfileTimes& times, std::size_t call) {
-  const std::uint32_t region = times.timeline.region(call);
-  ++times.functions[times.names.name_of[region]];
-  const std::uint32_t kind = times.names.kind_of[region];
-  if (kind == kNoKind) return;
-  ++times.calls[kind];
-  EndBurst(times, kind);
-}
-
-std::uint32_t KindBefore(const ProfileTimes& times, std::size_t call) {
-  while (call > 0) {
-    const std::uint32_t kind = times.names.kind_of[times.timeline.region(--call)];
-    if (kind != kNoKind) return kind;
-  }
-  return kEndOfRun;
-}
-
-std::uint32_t KindFrom(const ProfileTimes& times, std::size_t call) {
-  for (; call < times.timeline.calls(); ++call) {
-    const std::uint32_t kind = times.names.kind_of[times.timeline.region(call)];
-    if (kind != kNoKind) return kind;
-  }
-  return kEndOfRun;
-}
-
 void ProfileInterval(ProfileTimes& times, const Interval& interval) {
   const RankTimeline& timeline = times.timeline;
   for (; times.event < interval.begin.event; ++times.event) PassEvent(times, times.event, false);
-  times.cursor = interval.begin.tick;
-  times.before = KindBefore(times, interval.begin.call);
-  times.pending = 0;
+  const auto kind_of = [&](std::size_t call) { return times.names.kind_of[timeline.region(call)]; };
   std::size_t call = interval.begin.call;
+  while (call > 0 && kind_of(call - 1) == kNoKind) --call;
+  times.cursor = interval.begin.tick;
+  times.before = call > 0 ? kind_of(call - 1) : kEndOfRun;
+  times.pending = 0;
+  call = interval.begin.call;
   while (times.event < interval.end.event || call < interval.end.call) {
     if (times.event < interval.end.event &&
         (call >= interval.end.call || timeline.region_event(times.event).call <= call)) {
@@ -179,31 +157,37 @@ void ProfileInterval(ProfileTimes& times, const Interval& interval) {
     }
     ComputeUntil(times, std::min(timeline.enter(call), interval.end.tick));
     times.cursor = std::max(times.cursor, std::min(timeline.leave(call), interval.end.tick));
-    CountCall(times, call++);
+    const std::uint32_t region = timeline.region(call), kind = kind_of(call);
+    ++call;
+    ++times.functions[times.names.name_of[region]];
+    if (kind == kNoKind) continue;
+    ++times.calls[kind];
+    EndBurst(times, kind);
   }
   ComputeUntil(times, interval.end.tick);
-  EndBurst(times, KindFrom(times, call));
+  while (call < timeline.calls() && kind_of(call) == kNoKind) ++call;
+  EndBurst(times, call < timeline.calls() ? kind_of(call) : kEndOfRun);
   for (const std::uint32_t name : times.open) {  // they go on behind the interval
     times.inclusive[name] += times.useful - times.entered[name];
     times.entered[name] = times.useful;
   }
 }
 
-double TypicalBurst(const ProfileTimes& times) {
-  double length = 1, sum = 0;
-  for (const double ticks : times.by_length) {
-    sum += ticks;
-    if (2 * sum >= times.useful) return length;
-    length *= 2;
-  }
-  return length;
-}
-
-RankProfile MakeProfile(const ProfileTimes& times) {
+RankProfile ProfileRank(const Trace& trace, const RankProfiles& names, std::size_t rank,
+                        const std::vector<Interval>& intervals) {
+  ProfileTimes times{trace, names, trace.timelines[rank]};
+  for (const Interval& interval : intervals) ProfileInterval(times, interval);
+  times.inclusive.back() = times.useful;
   RankProfile profile;
   profile.present = true;
   profile.useful = times.useful;
-  profile.burst = TypicalBurst(times);
+  profile.burst = 1;
+  double sum = 0;
+  for (const double ticks : times.by_length) {
+    sum += ticks;
+    if (2 * sum >= times.useful) break;
+    profile.burst *= 2;
+  }
   for (std::uint32_t name = 0; name < times.regions.size(); ++name) {
     if (times.regions[name].sum <= 0 && times.entries[name] == 0 && times.inclusive[name] <= 0) continue;
     profile.regions.push_back({name, times.regions[name].sum, times.regions[name].Recurring(),
@@ -219,34 +203,6 @@ RankProfile MakeProfile(const ProfileTimes& times) {
     if (times.functions[name] > 0) profile.functions.push_back({name, static_cast<double>(times.functions[name])});
   }
   return profile;
-}
-
-RankProfile ProfileRank(const Trace& trace, const RankProfiles& names, std::size_t rank,
-                        const std::vector<Interval>& intervals) {
-  ProfileTimes times{trace, names, trace.timelines[rank]};
-  for (const Interval& interval : intervals) ProfileInterval(times, interval);
-  times.inclusive.back() = times.useful;
-  return MakeProfile(times);
-}
-
-// Means of one of the lists, kind by kind; a kind that a rank lacks counts with nothing.
-std::vector<Work> MeanList(const RankProfiles& profiles, const std::vector<std::size_t>& ranks,
-                           std::vector<Work> RankProfile::*list) {
-  std::map<std::uint32_t, Work> sums;
-  for (const std::size_t rank : ranks) {
-    for (const Work& item : profiles.ranks[rank].*list) {
-      Work& sum = sums[item.kind];
-      sum.amount += item.amount;
-      sum.recurring += item.recurring;
-      sum.entries += item.entries;
-      sum.inclusive += item.inclusive;
-    }
-  }
-  const auto count = static_cast<double>(ranks.size());
-  std::vector<Work> means;
-  for (const auto& [kind, sum] : sums)
-    means.push_back({kind, sum.amount / count, sum.recurring / count, sum.entries / count, sum.inclusive / count});
-  return means;
 }
 
 }  // namespace
@@ -277,14 +233,27 @@ RankProfiles ProfileRanks(const Trace& trace, const PhaseCut& cut) {
 RankProfile MeanProfile(const RankProfiles& profiles, const std::vector<std::size_t>& ranks) {
   RankProfile mean;
   mean.present = true;
+  const auto count = static_cast<double>(ranks.size());
   for (const std::size_t rank : ranks) {
-    mean.useful += profiles.ranks[rank].useful / static_cast<double>(ranks.size());
-    mean.burst += profiles.ranks[rank].burst / static_cast<double>(ranks.size());
+    mean.useful += profiles.ranks[rank].useful / count;
+    mean.burst += profiles.ranks[rank].burst / count;
   }
-  mean.regions = MeanList(profiles, ranks, &RankProfile::regions);
-  mean.bursts = MeanList(profiles, ranks, &RankProfile::bursts);
-  mean.calls = MeanList(profiles, ranks, &RankProfile::calls);
-  mean.functions = MeanList(profiles, ranks, &RankProfile::functions);
+  for (auto list : {&RankProfile::regions, &RankProfile::bursts, &RankProfile::calls, &RankProfile::functions}) {
+    std::map<std::uint32_t, Work> sums;  // a kind that a rank lacks counts with nothing
+    for (const std::size_t rank : ranks) {
+      for (const Work& item : profiles.ranks[rank].*list) {
+        Work& sum = sums[item.kind];
+        sum.amount += item.amount;
+        sum.recurring += item.recurring;
+        sum.entries += item.entries;
+        sum.inclusive += item.inclusive;
+      }
+    }
+    for (const auto& [kind, sum] : sums) {
+      (mean.*list)
+          .push_back({kind, sum.amount / count, sum.recurring / count, sum.entries / count, sum.inclusive / count});
+    }
+  }
   return mean;
 }
 
