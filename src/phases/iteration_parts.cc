@@ -212,12 +212,6 @@ LandmarkBursts FindOnRank(const Trace& trace, std::size_t rank, const std::vecto
   return bursts;
 }
 
-// True if nothing but length and order distinguishes them.
-bool AreAlike(const Landmark& a, const Landmark& b) {
-  return a.before == b.before && a.after == b.after && a.region == b.region &&
-         a.collectives_before == b.collectives_before && a.collectives_behind == b.collectives_behind;
-}
-
 // Landmarks of which it is unknown which they are: beside each is a missing one that is alike, and the burst would do
 // for either. `present`: those of the shape that are there; `bursts`: theirs, by iteration of the rank.
 std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const std::vector<Interval>& iterations,
@@ -234,7 +228,12 @@ std::vector<std::size_t> Ambiguous(const Trace& trace, std::size_t rank, const s
     BurstList list{trace, trace.timelines[rank]};
     const auto behind = static_cast<std::size_t>(std::lower_bound(order.begin(), order.end(), j) - order.begin());
     for (std::size_t i = behind > 0 ? behind - 1 : 0; i < std::min(behind + 1, order.size()); ++i) {
-      if (!AreAlike(landmarks[j], landmarks[order[i]])) continue;
+      // Nothing but length and order distinguishes them.
+      const Landmark &a = landmarks[j], &b = landmarks[order[i]];
+      const bool are_alike = a.before == b.before && a.after == b.after && a.region == b.region &&
+                             a.collectives_before == b.collectives_before &&
+                             a.collectives_behind == b.collectives_behind;
+      if (!are_alike) continue;
       double ratio = 0;
       for (std::size_t k = 0; k < bursts.size(); ++k) {
         list.Prepare(iterations[k], {});
@@ -324,19 +323,14 @@ std::vector<PresentPart> PresentParts(const IterationShape& shape, const std::ve
   return parts;
 }
 
-// Where a part begins: at the begin of its landmark, or at the end of it.
-Edge BeginOf(const RankTimeline& timeline, const Interval& iteration, std::size_t index, bool is_behind) {
-  const Interval burst = BurstAt(timeline, iteration, index);
-  return is_behind ? burst.end : burst.begin;
-}
-
 // The parts of one rank follow each other; the last part of an iteration goes on in the next one up to its first part.
 std::vector<RankCut> PartsOfRank(const RankTimeline& timeline, const std::vector<Interval>& iterations,
                                  const LandmarkBursts& bursts, const std::vector<PresentPart>& parts, bool is_wrapped) {
   std::vector<std::vector<Edge>> begins(iterations.size());
   for (std::size_t k = 0; k < iterations.size(); ++k) {
     for (const PresentPart& part : parts) {
-      begins[k].push_back(BeginOf(timeline, iterations[k], bursts[k][part.landmark], part.is_behind));
+      const Interval burst = BurstAt(timeline, iterations[k], bursts[k][part.landmark]);
+      begins[k].push_back(part.is_behind ? burst.end : burst.begin);
     }
     if (!is_wrapped) begins[k].front() = iterations[k].begin;
   }
@@ -352,19 +346,6 @@ std::vector<RankCut> PartsOfRank(const RankTimeline& timeline, const std::vector
     if (cuts[i].present) cuts[i].window = {cuts[i].iterations.front().begin, cuts[i].iterations.back().end};
   }
   return cuts;
-}
-
-// True if most iterations have calls before their first part: those belong to the last part of the iteration before.
-bool IsWrapped(const std::vector<LandmarkBursts>& bursts, const PresentPart& first) {
-  std::size_t iterations = 0, with_head = 0, most = 0;
-  for (const LandmarkBursts& of_rank : bursts) {
-    iterations += of_rank.size();
-    most = std::max(most, of_rank.size());
-    for (const std::vector<std::size_t>& of_iteration : of_rank) {
-      with_head += of_iteration[first.landmark] > 0 || first.is_behind ? 1 : 0;
-    }
-  }
-  return most > 1 && 2 * with_head > iterations;
 }
 
 }  // namespace
@@ -385,7 +366,16 @@ std::vector<std::vector<RankCut>> CutParts(const Trace& trace, const std::vector
       FindLandmarks(trace, loop, regions, shape.landmarks, has_regions, is_there);
   const std::vector<PresentPart> present = PresentParts(shape, is_there);
   if (present.empty()) return result;
-  const bool is_wrapped = IsWrapped(bursts, present.front());
+  // Most iterations have calls before their first part: those belong to the last part of the iteration before.
+  std::size_t iterations = 0, with_head = 0, most = 0;
+  for (const LandmarkBursts& of_rank : bursts) {
+    iterations += of_rank.size();
+    most = std::max(most, of_rank.size());
+    for (const std::vector<std::size_t>& of_iteration : of_rank) {
+      with_head += of_iteration[present.front().landmark] > 0 || present.front().is_behind ? 1 : 0;
+    }
+  }
+  const bool is_wrapped = most > 1 && 2 * with_head > iterations;
   std::vector<std::vector<RankCut>> cuts(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     cuts[rank] = PartsOfRank(trace.timelines[rank], loop[rank].iterations, bursts[rank], present, is_wrapped);
@@ -427,24 +417,18 @@ CallSequence TurnsOf(const RankTimeline& timeline, const Interval& iteration) {
   return turns;
 }
 
-namespace {
-
-// Opens or closes a region of the program.
-void ApplyEvent(const Trace& trace, const RankTimeline::RegionEvent& event, std::vector<std::uint32_t>& open) {
-  if (!trace.regions[event.region].IsUser()) return;
-  if (!event.is_leave) {
-    open.push_back(event.region);
-  } else if (!open.empty()) {
-    open.pop_back();
-  }
-}
-
-}  // namespace
-
 std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std::size_t rank,
                                                         const std::vector<Interval>& iterations) {
   const RankTimeline& timeline = trace.timelines[rank];
-  std::vector<std::uint32_t> open;
+  std::vector<std::uint32_t> open;  // regions of the program
+  const auto apply = [&](const RankTimeline::RegionEvent& event) {
+    if (!trace.regions[event.region].IsUser()) return;
+    if (!event.is_leave) {
+      open.push_back(event.region);
+    } else if (!open.empty()) {
+      open.pop_back();
+    }
+  };
   std::vector<std::unordered_map<std::uint32_t, Tick>> inside;  // time in regions during one burst, by depth
   const auto pass = [&](Tick from, Tick to) {
     if (to <= from) return;
@@ -465,7 +449,7 @@ std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std:
   std::vector<std::vector<std::uint32_t>> regions;
   std::size_t event = 0;
   for (const Interval& iteration : iterations) {
-    for (; event < iteration.begin.event; ++event) ApplyEvent(trace, timeline.region_event(event), open);
+    for (; event < iteration.begin.event; ++event) apply(timeline.region_event(event));
     regions.emplace_back();
     for (std::size_t index = 0; index < CountBursts(iteration); ++index) {
       const Interval burst = BurstAt(timeline, iteration, index);
@@ -473,7 +457,7 @@ std::vector<std::vector<std::uint32_t>> RegionsOfBursts(const Trace& trace, std:
       for (; event < burst.end.event; ++event) {
         pass(reached, timeline.event_tick(event));
         reached = std::max(reached, timeline.event_tick(event));
-        ApplyEvent(trace, timeline.region_event(event), open);
+        apply(timeline.region_event(event));
       }
       pass(reached, burst.end.tick);
       regions.back().push_back(take(burst.length()));

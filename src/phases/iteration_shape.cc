@@ -87,21 +87,6 @@ const Region& Function(const Trace& trace, const TypicalIteration& typical, std:
   return trace.regions[trace.timelines[typical.rank].region(call)];
 }
 
-Landmark LandmarkAt(const Trace& trace, const TypicalIteration& typical, std::size_t burst) {
-  Landmark landmark;
-  const std::size_t call = typical.iteration.begin.call + burst;
-  if (call > 0) landmark.before = Function(trace, typical, call - 1).name;
-  if (call < trace.timelines[typical.rank].calls()) landmark.after = Function(trace, typical, call).name;
-  const std::uint32_t region = typical.regions[burst];
-  if (region != kNoRegion && typical.around.count(region) == 0) landmark.region = trace.regions[region].name;
-  landmark.share = typical.shares[burst];
-  for (std::uint32_t c = typical.iteration.begin.call; c < typical.iteration.end.call; ++c) {
-    if (!Function(trace, typical, c).IsCollective()) continue;
-    ++(c < call ? landmark.collectives_before : landmark.collectives_behind);
-  }
-  return landmark;
-}
-
 // The kind of the part that the calls are from one burst up to the next time that another comes, in this iteration or
 // the next: rounds, which are turns of functions that may wait, or occurrences of one call, with no long burst between.
 // Empty where they are no part of their own. `longest`: share of a burst between rounds.
@@ -151,36 +136,12 @@ std::string RegionBetween(const Trace& trace, const TypicalIteration& typical, s
   return "";
 }
 
-// The middle iteration of the rank in the middle.
-Sample Middle(const std::vector<Sample>& samples) {
-  const auto middle = samples[samples.size() / 2].first;
-  const auto first = std::ranges::lower_bound(samples, middle, {}, &Sample::first);
-  return first[(std::ranges::upper_bound(samples, middle, {}, &Sample::first) - first) / 2];
-}
-
-// Regions around nearly all of the iteration, such as the body of the loop, say nothing of its parts.
-void FindAround(const Trace& trace, TypicalIteration& typical) {
-  std::map<std::uint32_t, Tick> inside, since;
-  const auto begin = typical.iteration.begin.tick, end = typical.iteration.end.tick;
-  for (std::size_t event = 0; event < typical.iteration.end.event; ++event) {
-    const RankTimeline::RegionEvent e = trace.timelines[typical.rank].region_event(event);
-    if (!e.is_leave) {
-      since[e.region] = e.tick;
-    } else if (since.count(e.region) > 0) {
-      inside[e.region] += std::max<Tick>(0, e.tick - std::max(begin, since[e.region]));
-      since.erase(e.region);
-    }
-  }
-  for (const auto& [region, tick] : since) inside[region] += end - std::max(begin, tick);
-  for (const auto& [region, ticks] : inside) {
-    if (static_cast<double>(ticks) >= kAround * static_cast<double>(end - begin)) typical.around.insert(region);
-  }
-}
-
 TypicalIteration FindTypical(const Trace& trace, const std::vector<RankCut>& loop) {
   std::vector<Sample> samples = MostCommon(trace, loop);
-  // Neither the first iteration nor the last, where there are others.
-  const auto [rank, place] = Middle(samples);
+  // The middle iteration of the rank in the middle: neither the first nor the last, where there are others.
+  const std::size_t middle = samples[samples.size() / 2].first;
+  const auto [first, end_of_rank] = std::ranges::equal_range(samples, middle, {}, &Sample::first);
+  const auto [rank, place] = first[(end_of_rank - first) / 2];
   TypicalIteration typical;
   typical.samples = std::min(samples.size(), kMostSamples);
   typical.rank = rank;
@@ -198,7 +159,22 @@ TypicalIteration FindTypical(const Trace& trace, const std::vector<RankCut>& loo
   const double total = std::accumulate(typical.shares.begin(), typical.shares.end(), 0.0);
   for (double& share : typical.shares) share = total > 0 ? share / total : 0;
   typical.regions = RegionsOfBursts(trace, rank, {typical.iteration}).front();
-  FindAround(trace, typical);
+  // Regions around nearly all of the iteration, such as the body of the loop, say nothing of its parts.
+  std::map<std::uint32_t, Tick> inside, since;
+  const Tick begin = typical.iteration.begin.tick, end = typical.iteration.end.tick;
+  for (std::size_t event = 0; event < typical.iteration.end.event; ++event) {
+    const RankTimeline::RegionEvent e = trace.timelines[rank].region_event(event);
+    if (!e.is_leave) {
+      since[e.region] = e.tick;
+    } else if (since.count(e.region) > 0) {
+      inside[e.region] += std::max<Tick>(0, e.tick - std::max(begin, since[e.region]));
+      since.erase(e.region);
+    }
+  }
+  for (const auto& [region, tick] : since) inside[region] += end - std::max(begin, tick);
+  for (const auto& [region, ticks] : inside) {
+    if (static_cast<double>(ticks) >= kAround * static_cast<double>(end - begin)) typical.around.insert(region);
+  }
   return typical;
 }
 
@@ -223,32 +199,22 @@ std::vector<std::size_t> LongBursts(const std::vector<double>& shares) {
   return order;
 }
 
-bool IsSameTurn(const Landmark& a, const Landmark& b) {
-  const double ratio = std::max(a.share, b.share) / std::min(a.share, b.share);
-  return a.before == b.before && a.after == b.after && a.region == b.region && ratio <= kSameShare;
-}
-
 // Landmarks that come back in turn belong to an inner loop; it counts as one, from its first landmark on.
 void FoldTurns(std::vector<Landmark>& landmarks, std::vector<std::size_t>& bursts) {
+  const auto are_same = [](const Landmark& a, const Landmark& b) {
+    const double ratio = std::max(a.share, b.share) / std::min(a.share, b.share);
+    return a.before == b.before && a.after == b.after && a.region == b.region && ratio <= kSameShare;
+  };
   for (std::size_t length = 1; length <= kLongestTurn; ++length) {
     for (std::size_t i = 0; i + length < landmarks.size(); ++i) {
       std::size_t end = i + length;
-      while (end < landmarks.size() && IsSameTurn(landmarks[end], landmarks[end - length])) ++end;
+      while (end < landmarks.size() && are_same(landmarks[end], landmarks[end - length])) ++end;
       if (end - i < kFewestTurns * length) continue;
       const auto first = static_cast<std::ptrdiff_t>(i + 1), last = static_cast<std::ptrdiff_t>(end);
       landmarks.erase(landmarks.begin() + first, landmarks.begin() + last);
       bursts.erase(bursts.begin() + first, bursts.begin() + last);
       landmarks[i].is_repeated = true;
     }
-  }
-}
-
-// Numbers the names that several parts have.
-void NumberNames(std::vector<IterationPart>& parts) {
-  std::map<std::string, int> count, used;
-  for (const IterationPart& part : parts) ++count[part.name];
-  for (IterationPart& part : parts) {
-    if (count[part.name] > 1) part.name += fmt::format(" {}", ++used[part.name]);
   }
 }
 
@@ -269,7 +235,11 @@ std::vector<IterationPart> Parts(const Trace& trace, const TypicalIteration& typ
     if (!of_calls.empty()) add(of_calls, true, bursts[i] + 1, next);
   }
   if (parts.size() < 2) return {};
-  NumberNames(parts);
+  std::map<std::string, int> count, used;
+  for (const IterationPart& part : parts) ++count[part.name];
+  for (IterationPart& part : parts) {
+    if (count[part.name] > 1) part.name += fmt::format(" {}", ++used[part.name]);
+  }
   return parts;
 }
 
@@ -293,7 +263,19 @@ IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
       CountCalls(trace, trace.timelines[typical.rank], typical.iteration.begin.call, typical.iteration.end.call);
   if (typical.samples < kFewestSamples) return shape;  // long bursts may be noise there
   std::vector<std::size_t> bursts = LongBursts(typical.shares);
-  for (const std::size_t burst : bursts) shape.landmarks.push_back(LandmarkAt(trace, typical, burst));
+  for (const std::size_t burst : bursts) {
+    Landmark& landmark = shape.landmarks.emplace_back();
+    const std::size_t call = typical.iteration.begin.call + burst;
+    if (call > 0) landmark.before = Function(trace, typical, call - 1).name;
+    if (call < trace.timelines[typical.rank].calls()) landmark.after = Function(trace, typical, call).name;
+    const std::uint32_t region = typical.regions[burst];
+    if (region != kNoRegion && typical.around.count(region) == 0) landmark.region = trace.regions[region].name;
+    landmark.share = typical.shares[burst];
+    for (std::uint32_t c = typical.iteration.begin.call; c < typical.iteration.end.call; ++c) {
+      if (!Function(trace, typical, c).IsCollective()) continue;
+      ++(c < call ? landmark.collectives_before : landmark.collectives_behind);
+    }
+  }
   FoldTurns(shape.landmarks, bursts);
   shape.parts = Parts(trace, typical, bursts, shape.landmarks);
   return shape;
@@ -305,16 +287,6 @@ namespace {
 constexpr double kHeavy = 1.1;      // times the rank's middle iteration
 constexpr std::size_t kFewest = 3;  // that recur
 constexpr double kMostHeavy = 0.5;  // share of all iterations
-
-// Nothing where they do not recur at one distance of two or more, from the first to the last.
-std::size_t DistanceOf(const std::vector<std::size_t>& heavy, std::size_t iterations) {
-  if (heavy.size() < kFewest) return 0;
-  const std::size_t every = heavy[1] - heavy[0];
-  for (std::size_t i = 1; i < heavy.size(); ++i) {
-    if (heavy[i] - heavy[i - 1] != every) return 0;
-  }
-  return every < 2 || heavy.front() >= every || heavy.back() + every < iterations ? 0 : every;
-}
 
 }  // namespace
 
@@ -342,8 +314,13 @@ HeavyIterations FindHeavyIterations(std::size_t ranks, const LoadOfRank& load_of
     time += sums[k];
   }
   const auto count = static_cast<double>(heavy.size()), all = static_cast<double>(sums.size());
-  const std::size_t every = DistanceOf(heavy, sums.size());
-  if (every == 0 || count > kMostHeavy * all) return {};
+  if (heavy.size() < kFewest || count > kMostHeavy * all) return {};
+  // They recur at one distance of two or more, from the first to the last.
+  const std::size_t every = heavy[1] - heavy[0];
+  if (every < 2 || heavy.front() >= every || heavy.back() + every < sums.size()) return {};
+  for (std::size_t i = 1; i < heavy.size(); ++i) {
+    if (heavy[i] - heavy[i - 1] != every) return {};
+  }
   const double usual = (whole - time) / (all - count);
   if (!(usual > 0)) return {};
   return {every, heavy.front(), time / count / usual, (time - count * usual) / whole};

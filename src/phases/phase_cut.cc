@@ -18,26 +18,6 @@ namespace {
 
 constexpr double kLargestGapShare = 0.02;  // docs/formulas.md, spans
 
-// Which regions of the trace belong to a phase.
-std::vector<bool> MatchingRegions(const Trace& trace, const PhaseSpec& spec) {
-  std::vector<bool> matches(trace.regions.size());
-  std::regex expression;
-  if (spec.kind == PhaseSpec::Kind::kRegularExpression) {
-    try {
-      expression = std::regex(spec.region, std::regex::ECMAScript);
-    } catch (const std::regex_error&) {
-      throw Error(ErrorKind::kUsage, spec.where, "'" + spec.region + "' is not a regular expression");
-    }
-  }
-  for (std::size_t i = 0; i < matches.size(); ++i) {
-    const Region& region = trace.regions[i];
-    if (!region.IsUser()) continue;
-    matches[i] =
-        spec.kind == PhaseSpec::Kind::kRegion ? region.name == spec.region : std::regex_match(region.name, expression);
-  }
-  return matches;
-}
-
 Edge EdgeAt(const RankTimeline& timeline, std::size_t event) {
   return {timeline.event_tick(event), timeline.region_event(event).call, static_cast<std::uint32_t>(event)};
 }
@@ -82,7 +62,20 @@ void Choose(const Trace& trace, const PhaseSpec& spec, std::size_t rank, RankCut
 }
 
 void FindRegion(const Trace& trace, const PhaseSpec& spec, PhaseCut& cut) {
-  const std::vector<bool> matches = MatchingRegions(trace, spec);
+  std::regex expression;
+  if (spec.kind == PhaseSpec::Kind::kRegularExpression) {
+    try {
+      expression = std::regex(spec.region, std::regex::ECMAScript);
+    } catch (const std::regex_error&) {
+      throw Error(ErrorKind::kUsage, spec.where, "'" + spec.region + "' is not a regular expression");
+    }
+  }
+  std::vector<bool> matches;  // indexed by region of the trace
+  for (const Region& region : trace.regions) {
+    const bool is_named = spec.kind == PhaseSpec::Kind::kRegion;
+    matches.push_back(region.IsUser() &&
+                      (is_named ? region.name == spec.region : std::regex_match(region.name, expression)));
+  }
   std::size_t present = 0;
   std::size_t fewest = std::numeric_limits<std::size_t>::max(), most = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -225,17 +218,6 @@ Span ResolveSpan(const PhaseCut& cut) {
   return Span::kWhole;
 }
 
-// Those with events, where others have none: these were not recorded, so no factors are asked for them. A part of a run
-// has ranks that do nothing in it.
-std::vector<std::size_t> RecordedRanks(const Trace& trace) {
-  std::vector<std::size_t> recorded;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (!trace.timelines[rank].empty()) recorded.push_back(rank);
-  }
-  if (recorded.size() == trace.size() || trace.IsCutOut()) recorded.clear();
-  return recorded;
-}
-
 // Distinct names of regions, in alphabetical order, and for every region the index of its name.
 std::pair<std::vector<std::string>, std::vector<std::size_t>> NumberNames(const Trace& trace) {
   std::map<std::string, std::size_t> index;
@@ -331,7 +313,12 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
   cut.iterations = 0;
   for (const RankCut& rank : cut.ranks) cut.iterations = std::max(cut.iterations, rank.iterations.size());
   cut.span = ResolveSpan(cut);
-  cut.group = RecordedRanks(trace);
+  // Those with events, where others have none: these were not recorded, so no factors are asked for them. A part of a
+  // run has ranks that do nothing in it.
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!trace.timelines[rank].empty()) cut.group.push_back(rank);
+  }
+  if (cut.group.size() == trace.size() || trace.IsCutOut()) cut.group.clear();
   return cut;
 }
 

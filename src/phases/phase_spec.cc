@@ -121,16 +121,6 @@ constexpr std::size_t kMostRegions = 16;
 // The largest share of time between the iterations that a region marks: an output, a norm.
 constexpr double kLargestGaps = 0.5;
 
-// Relative to the time in the region, over all ranks.
-double GapsOf(const PhaseCut& cut) {
-  Tick inside = 0, window = 0;
-  for (const RankCut& rank : cut.ranks) {
-    window += rank.window.length();
-    for (const Interval& iteration : rank.iterations) inside += iteration.length();
-  }
-  return inside > 0 ? static_cast<double>(window - inside) / static_cast<double>(inside) : 1;
-}
-
 }  // namespace
 
 std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
@@ -140,7 +130,14 @@ std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
     if (!region.IsLoop(trace) || tried++ >= kMostRegions) continue;
     const PhaseSpec spec{.name = region.name, .kind = PhaseSpec::Kind::kRegion, .region = region.name};
     const PhaseCut cut = CutPhase(trace, spec);
-    const bool is_small = region.share < kSmallRegion || GapsOf(cut) > kLargestGaps;
+    Tick inside = 0, window = 0;
+    for (const RankCut& rank : cut.ranks) {
+      window += rank.window.length();
+      for (const Interval& iteration : rank.iterations) inside += iteration.length();
+    }
+    // Relative to the time in the region, over all ranks.
+    const double gaps = inside > 0 ? static_cast<double>(window - inside) / static_cast<double>(inside) : 1;
+    const bool is_small = region.share < kSmallRegion || gaps > kLargestGaps;
     (is_small ? others : cut.span == Span::kEach ? with_gaps : loops).push_back(spec);
   }
   loops.insert(loops.end(), with_gaps.begin(), with_gaps.end());
