@@ -54,21 +54,6 @@ using Reach = std::pair<std::size_t, std::size_t>;  // calls of an iteration bef
 
 std::uint64_t SymbolPair(std::uint32_t a, std::uint32_t b) { return static_cast<std::uint64_t>(a) << 32 | b; }
 
-CallSeries MakeSeries(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols) {
-  CallSeries series{timeline};
-  series.ids = Numbered(symbols, series.kinds);
-  std::vector<std::uint64_t> pairs;
-  pairs.reserve(symbols.size());
-  series.enters.reserve(symbols.size());
-  for (std::size_t i = 0; i < symbols.size(); ++i) {
-    pairs.push_back(SymbolPair(series.ids[i], i + 1 < symbols.size() ? series.ids[i + 1] : 0));
-    series.enters.push_back(timeline.enter(i));
-  }
-  series.pairs = Numbered(pairs, series.pair_kinds);
-  series.run = static_cast<double>(std::max<Tick>(1, timeline.end() - timeline.begin()));
-  return series;
-}
-
 double Covered(const CallSeries& series, std::uint32_t first, std::uint32_t end) {
   const Tick until = end < series.ids.size() ? series.enters[end] : series.timeline.end();
   return static_cast<double>(until - series.enters[first]) / series.run;
@@ -106,8 +91,13 @@ void AddLongest(const CallSeries& series, std::vector<std::uint32_t>& calls, std
   AddCandidate(series, std::move(calls), all);
 }
 
-// The longest bursts between each pair of symbols, and of all, where their lengths leave a gap to the others.
-void AddLongBursts(const CallSeries& series, std::vector<CallLoop>& all) {
+// Those that cover most of the run, at most two with as many calls.
+std::vector<CallLoop> FindCandidates(const CallSeries& series) {
+  std::vector<CallLoop> all;
+  std::vector<std::vector<std::uint32_t>> by_kind(series.kinds);
+  for (std::uint32_t i = 0; i < series.ids.size(); ++i) by_kind[series.ids[i]].push_back(i);
+  for (std::vector<std::uint32_t>& calls : by_kind) AddCandidate(series, std::move(calls), all);
+  // The longest bursts between each pair of symbols, and of all, where their lengths leave a gap to the others.
   Tick longest = 0;
   for (std::size_t i = 1; i < series.ids.size(); ++i) longest = std::max(longest, Burst(series, i));
   std::map<std::uint64_t, std::vector<std::uint32_t>> pairs;
@@ -119,15 +109,6 @@ void AddLongBursts(const CallSeries& series, std::vector<CallLoop>& all) {
   }
   for (auto& [pair, calls] : pairs) AddLongest(series, calls, all);
   AddLongest(series, any, all);
-}
-
-// Those that cover most of the run, at most two with as many calls.
-std::vector<CallLoop> FindCandidates(const CallSeries& series) {
-  std::vector<CallLoop> all;
-  std::vector<std::vector<std::uint32_t>> by_kind(series.kinds);
-  for (std::uint32_t i = 0; i < series.ids.size(); ++i) by_kind[series.ids[i]].push_back(i);
-  for (std::vector<std::uint32_t>& calls : by_kind) AddCandidate(series, std::move(calls), all);
-  AddLongBursts(series, all);
   std::ranges::stable_sort(all, std::greater<>(), &CallLoop::coverage);
   std::vector<CallLoop> chosen;
   std::unordered_map<std::size_t, int> of_size;
@@ -183,14 +164,6 @@ std::size_t CommonFrom(const CallSeries& series, std::size_t a, std::size_t b) {
   return n;
 }
 
-// True if at least a quarter of the cores are next to each other.
-bool TakesTurns(const std::vector<std::uint32_t>& marks, const Reach& core) {
-  std::size_t next = 0;
-  for (std::size_t k = 0; k + 1 < marks.size(); ++k)
-    next += marks[k + 1] - marks[k] <= core.first + core.second ? 1 : 0;
-  return 4 * next >= marks.size() - 1;
-}
-
 // Calls before the loop may look like the end of an iteration, calls behind it like the begin of one, by
 // some calls or by whole iterations that have no mark. The loop begins behind the longest of the bursts in question.
 // Returns whether there was no question.
@@ -223,15 +196,6 @@ bool FollowCores(const CallSeries& series, const std::vector<std::uint32_t>& mar
   return slack == 0;
 }
 
-// The first and the last iteration may be no more than parts of one.
-void TrimEnds(std::vector<std::uint32_t>& borders) {
-  const std::vector<std::uint32_t> lengths = NumbersOfCalls(borders);
-  if (lengths.size() < 3) return;
-  const std::uint32_t median = Median(lengths);
-  if (2 * lengths.back() < median) borders.pop_back();
-  if (2 * lengths.front() < median) borders.erase(borders.begin());
-}
-
 // Between two marks, where the tail of one iteration ends and the head of the next begins.
 std::uint32_t Border(const CallSeries& series, const std::vector<std::uint32_t>& marks, std::size_t k, std::size_t head,
                      std::size_t tail) {
@@ -261,7 +225,9 @@ CallLoop Extend(const CallSeries& series, const CallLoop& candidate) {
   }
   CallLoop loop;
   loop.similarity = candidate.similarity;
-  loop.follows = TakesTurns(marks, core);
+  std::size_t next = 0;  // cores that are next to each other
+  for (const std::uint32_t calls : NumbersOfCalls(marks)) next += calls <= core.first + core.second;
+  loop.follows = 4 * next >= marks.size() - 1;
   if (loop.follows) {
     loop.is_exact = FollowCores(series, marks, core, loop.borders);
   } else {
@@ -270,7 +236,13 @@ CallLoop Extend(const CallSeries& series, const CallLoop& candidate) {
       loop.borders.push_back(Border(series, marks, k, any.first, any.second));
     loop.borders.push_back(marks.back() + static_cast<std::uint32_t>(any.second));
   }
-  TrimEnds(loop.borders);
+  // The first and the last iteration may be no more than parts of one.
+  const std::vector<std::uint32_t> lengths = NumbersOfCalls(loop.borders);
+  if (lengths.size() >= 3) {
+    const std::uint32_t median = Median(lengths);
+    if (2 * lengths.back() < median) loop.borders.pop_back();
+    if (2 * lengths.front() < median) loop.borders.erase(loop.borders.begin());
+  }
   loop.coverage = loop.borders.size() > 1 ? Covered(series, loop.borders.front(), loop.borders.back()) : 0;
   return loop;
 }
@@ -341,8 +313,7 @@ std::optional<CallLoop> ChooseLike(const Trace& trace, const CallSeries& series,
   return own && Likeness(*like, TypicalCalls(trace, series, *own)) >= kAsLike * most_like ? own : best;
 }
 
-// Evenness of the iterations in time: what each shares with the median one, over all.
-double Evenness(const CallSeries& series, const CallLoop& loop) {
+double Score(const CallSeries& series, const CallLoop& loop) {
   const std::vector<double> lengths = Lengths(series, loop);
   const double median = Median(lengths);
   double shared = 0, total = 0;
@@ -350,11 +321,9 @@ double Evenness(const CallSeries& series, const CallLoop& loop) {
     shared += std::min(length, median);
     total += std::max(length, median);
   }
-  return total > 0 ? shared / total : 0;
-}
-
-double Score(const CallSeries& series, const CallLoop& loop) {
-  return loop.coverage * loop.similarity * Evenness(series, loop) * (loop.follows ? 2 : 1);
+  // The time that iterations share with the median one, over all.
+  const double evenness = total > 0 ? shared / total : 0;
+  return loop.coverage * loop.similarity * evenness * (loop.follows ? 2 : 1);
 }
 
 }  // namespace
@@ -410,8 +379,19 @@ double FunctionsInCommon(const CallCounts& a, const CallCounts& b) {
 
 std::optional<CallLoop> FindLoop(const Trace& trace, std::size_t rank, const std::vector<std::uint64_t>& symbols,
                                  const CallCounts* like) {
-  const CallSeries series = MakeSeries(trace.timelines[rank], symbols);
+  const RankTimeline& timeline = trace.timelines[rank];
+  CallSeries series{timeline};
+  series.ids = Numbered(symbols, series.kinds);
   if (series.ids.size() < 2 * kFewestIterations) return std::nullopt;
+  std::vector<std::uint64_t> pairs;
+  pairs.reserve(symbols.size());
+  series.enters.reserve(symbols.size());
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    pairs.push_back(SymbolPair(series.ids[i], i + 1 < symbols.size() ? series.ids[i + 1] : 0));
+    series.enters.push_back(timeline.enter(i));
+  }
+  series.pairs = Numbered(pairs, series.pair_kinds);
+  series.run = static_cast<double>(std::max<Tick>(1, timeline.end() - timeline.begin()));
   const double least = like == nullptr ? kLeastSimilarity : kLeastWhenKnown;
   std::vector<CallLoop> loops;
   for (CallLoop& candidate : FindCandidates(series)) {

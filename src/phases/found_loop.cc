@@ -90,20 +90,6 @@ bool IsAlike(const Trace& trace, const RankTimeline& timeline, const Guide& guid
          FunctionName(trace, timeline, calls.front() - 1) == guide.before;
 }
 
-double MeanAway(const RankTimeline& timeline, const Guide& guide, const std::vector<std::uint32_t>& calls) {
-  double away = 0;
-  for (std::size_t i = 0; i < calls.size(); ++i) away += Away(timeline, guide, calls[i], i + 1);
-  return away / (guide.Iteration() * static_cast<double>(calls.size()));
-}
-
-// True if the loop runs while that of the guide does, or most of the shorter one. Ranks that do not all wait for each
-// other come to the same iteration at times that differ by more than an iteration takes.
-bool IsMeanwhile(const RankTimeline& timeline, const Guide& guide, const std::vector<std::uint32_t>& borders) {
-  const std::vector<Tick> times = TimesOf(timeline, borders);
-  const Tick common = std::min(times.back(), guide.times.back()) - std::max(times.front(), guide.times.front());
-  return 2 * common > std::min(times.back() - times.front(), guide.times.back() - guide.times.front());
-}
-
 // In iterations: how far from the borders, less what speaks for them.
 double Cost(const Trace& trace, const RankTimeline& timeline, const Guide& guide,
             const std::vector<std::uint32_t>& calls) {
@@ -113,15 +99,8 @@ double Cost(const Trace& trace, const RankTimeline& timeline, const Guide& guide
   return misfit / per_iteration - (IsAlike(trace, timeline, guide, calls) ? kNear : 0);
 }
 
-// Behind the last call that is left by then.
-std::uint32_t EndOfLoop(const RankTimeline& timeline, const Guide& guide, std::uint32_t last_border) {
-  std::uint32_t end = CallEnteredFrom(timeline, guide.times.back() + 1);
-  const Tick slack = static_cast<Tick>(guide.Iteration() / 20);
-  while (end > last_border + 1 && timeline.leave(end - 1) > guide.times.back() + slack) --end;
-  return std::max(end, last_border + 1);
-}
-
-// The first iteration may begin otherwise, the last one ends when that of the guide does.
+// The first iteration may begin otherwise, the last one ends when that of the guide does: behind the last call that is
+// left by then.
 std::vector<std::uint32_t> WithEnds(const RankTimeline& timeline, const std::vector<std::uint64_t>& symbols,
                                     const Guide& guide, const std::vector<std::uint32_t>& inner) {
   const auto firsts = Nearest(timeline, symbols, guide, 0);
@@ -134,7 +113,10 @@ std::vector<std::uint32_t> WithEnds(const RankTimeline& timeline, const std::vec
   if (same != firsts.end()) first = same->second;
   std::vector<std::uint32_t> borders = {std::min(first, inner.front() - 1)};
   borders.insert(borders.end(), inner.begin(), inner.end());
-  borders.push_back(EndOfLoop(timeline, guide, inner.back()));
+  std::uint32_t end = CallEnteredFrom(timeline, guide.times.back() + 1);
+  const Tick slack = static_cast<Tick>(guide.Iteration() / 20);
+  while (end > inner.back() + 1 && timeline.leave(end - 1) > guide.times.back() + slack) --end;
+  borders.push_back(std::max(end, inner.back() + 1));
   return borders;
 }
 
@@ -146,13 +128,20 @@ std::vector<std::uint32_t> WithEnds(const RankTimeline& timeline, const std::vec
 std::optional<std::vector<std::uint32_t>> GuidedBorders(const Trace& trace, const RankTimeline& timeline,
                                                         const std::vector<std::uint64_t>& symbols, const Guide& guide,
                                                         const CallLoop* own) {
-  const bool is_meanwhile = own != nullptr && IsMeanwhile(timeline, guide, own->borders);
-  const bool is_exact = is_meanwhile && own->is_exact;
-  bool is_alike = false;
+  bool is_meanwhile = false, is_exact = false, is_alike = false;
   if (own != nullptr) {
+    // The loop runs while that of the guide does, or most of the shorter one. Ranks that do not all wait for each other
+    // come to the same iteration at times that differ by more than an iteration takes.
+    const std::vector<Tick> times = TimesOf(timeline, own->borders);
+    const Tick common = std::min(times.back(), guide.times.back()) - std::max(times.front(), guide.times.front());
+    is_meanwhile = 2 * common > std::min(times.back() - times.front(), guide.times.back() - guide.times.front());
+    is_exact = is_meanwhile && own->is_exact;
     const std::vector<std::uint32_t> inner(own->borders.begin() + 1, own->borders.end() - 1);
     is_alike = IsAlike(trace, timeline, guide, inner);
-    if (is_alike && (MeanAway(timeline, guide, inner) < kNear || is_exact)) return own->borders;
+    double away = 0;
+    for (std::size_t i = 0; i < inner.size(); ++i) away += Away(timeline, guide, inner[i], i + 1);
+    const bool is_near = away / (guide.Iteration() * static_cast<double>(inner.size())) < kNear;
+    if (is_alike && (is_near || is_exact)) return own->borders;
   }
   std::map<Context, std::vector<std::uint32_t>> choices;
   for (std::size_t k = 1; k + 1 < guide.times.size(); ++k) {
@@ -187,39 +176,35 @@ using RankLoop = std::pair<std::vector<std::uint64_t>, std::optional<CallLoop>>;
 // The rank that shows the loop best among those that most agree with: as many iterations, which begin at about the same
 // times. The number of ranks for none.
 std::size_t ChooseGuide(const Trace& trace, const std::vector<RankLoop>& ranks) {
-  struct Vote {
-    std::size_t iterations;
-    bool follows;
-    Tick second;  // begin of the second iteration: the first may be odd
-    Tick near;
-    double score;
-    std::size_t rank;
-    auto Key() const { return std::tuple(iterations, follows, second, rank); }
-  };
-  std::vector<Vote> votes;
+  const auto loop = [&](std::size_t rank) -> const CallLoop& { return *ranks[rank].second; };
+  std::vector<std::size_t> votes;  // ranks
+  // Begins of the second iterations, as the first may be odd, and how far apart others may begin.
+  std::vector<Tick> second(ranks.size()), near(ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank].second) continue;
-    const CallLoop& loop = *ranks[rank].second;
-    const std::vector<Tick> times = TimesOf(trace.timelines[rank], loop.borders);
-    const Tick iteration = (times.back() - times.front()) / static_cast<Tick>(loop.iterations());
-    votes.push_back({loop.iterations(), loop.follows, times[1], iteration / 20, loop.score, rank});
+    const std::vector<Tick> times = TimesOf(trace.timelines[rank], loop(rank).borders);
+    second[rank] = times[1];
+    near[rank] = (times.back() - times.front()) / static_cast<Tick>(loop(rank).iterations()) / 20;
+    votes.push_back(rank);
   }
-  std::ranges::sort(votes, {}, &Vote::Key);
+  std::ranges::sort(votes, {}, [&](std::size_t rank) {
+    return std::tuple(loop(rank).iterations(), loop(rank).follows, second[rank], rank);
+  });
   std::size_t best = ranks.size();
   double most = 0;
-  for (std::size_t i = 0, end = 0; i < votes.size(); ++i) {
+  for (auto one = votes.begin(); one != votes.end(); ++one) {
     double sum = 0;
-    std::size_t top = i;
-    for (end = i; end < votes.size(); ++end) {
-      const bool agrees = votes[end].iterations == votes[i].iterations && votes[end].follows == votes[i].follows &&
-                          votes[end].second <= votes[i].second + votes[i].near;
+    std::size_t top = *one;
+    for (auto other = one; other != votes.end(); ++other) {
+      const bool agrees = loop(*other).iterations() == loop(*one).iterations() &&
+                          loop(*other).follows == loop(*one).follows && second[*other] <= second[*one] + near[*one];
       if (!agrees) break;
-      sum += votes[end].score;
-      if (votes[end].score > votes[top].score) top = end;
+      sum += loop(*other).score;
+      if (loop(*other).score > loop(top).score) top = *other;
     }
     if (sum > most) {
       most = sum;
-      best = votes[top].rank;
+      best = top;
     }
   }
   return best;
@@ -286,22 +271,6 @@ struct BorderBursts {
   }
 };
 
-BorderBursts BurstsAtBorders(const RankTimeline& timeline, const std::vector<std::uint32_t>& borders) {
-  BorderBursts bursts;
-  std::vector<Tick> lengths;
-  for (std::size_t k = 1; k + 1 < borders.size(); ++k) {
-    lengths.push_back(timeline.enter(borders[k]) - timeline.leave(borders[k] - 1));
-  }
-  bursts.usual = lengths[PlaceOfMedian(lengths)];
-  const auto [shortest, longest] = std::ranges::minmax(lengths);
-  bursts.shortest = shortest;
-  bursts.longest = longest;
-  const std::uint32_t first = borders.front(), end = borders.back();
-  bursts.before = timeline.enter(first) - (first > 0 ? timeline.leave(first - 1) : timeline.begin());
-  bursts.behind = (end < timeline.calls() ? timeline.enter(end) : timeline.end()) - timeline.leave(end - 1);
-  return bursts;
-}
-
 // Iterations between edges right before the first call of each, or right behind the last of all, at the ticks of
 // tick_of(rank, border, whether it is the first, or the last).
 template <typename TickOf>
@@ -352,37 +321,20 @@ bool AgreeOnParts(const Trace& trace, const FoundLoop& loop, const std::vector<B
   return true;
 }
 
-// True if ranks do next to nothing of the bursts on one side of the loop, and less than the bursts differ by: then
-// noise alone would divide them.
-bool LieOnOneSide(const std::vector<BorderBursts>& bursts) {
-  Tick lead = 0, trail = 0, noise = 0, longest = 0;
-  for (const BorderBursts& of_rank : bursts) {
-    lead = std::max(lead, of_rank.Lead());
-    trail = std::max(trail, of_rank.Trail());
-    noise = std::max(noise, of_rank.longest - of_rank.shortest);
-    longest = std::max(longest, of_rank.usual);
-  }
-  const Tick less = std::min(lead, trail);
-  return less < noise && static_cast<double>(less) <= kSameParts * static_cast<double>(longest);
-}
-
-// True if more of the bursts is before the loop than behind it. One that is much longer than usual does more than an
-// iteration does there and says nothing; then what the other side lacks of the usual is taken to be on this one.
-bool BeginIterations(const std::vector<BorderBursts>& bursts) {
-  Tick before = 0, behind = 0;
-  for (const BorderBursts& of_rank : bursts) {
-    const bool knows_before = of_rank.IsUsual(of_rank.before), knows_behind = of_rank.IsUsual(of_rank.behind);
-    const Tick at_begin = std::min(of_rank.before, of_rank.usual), at_end = std::min(of_rank.behind, of_rank.usual);
-    before += knows_before || !knows_behind ? at_begin : of_rank.usual - at_end;
-    behind += knows_behind || !knows_before ? at_end : of_rank.usual - at_begin;
-  }
-  return before > behind;
-}
-
 std::vector<BorderBursts> BurstsOfRanks(const Trace& trace, const FoundLoop& loop) {
   std::vector<BorderBursts> bursts;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    bursts.push_back(BurstsAtBorders(trace.timelines[rank], loop.borders[rank]));
+    const RankTimeline& timeline = trace.timelines[rank];
+    const std::vector<std::uint32_t>& borders = loop.borders[rank];
+    std::vector<Tick> lengths;
+    for (std::size_t k = 1; k + 1 < borders.size(); ++k) {
+      lengths.push_back(timeline.enter(borders[k]) - timeline.leave(borders[k] - 1));
+    }
+    const auto [shortest, longest] = std::ranges::minmax(lengths);
+    const std::uint32_t first = borders.front(), end = borders.back();
+    bursts.push_back({lengths[PlaceOfMedian(lengths)], shortest, longest,
+                      timeline.enter(first) - (first > 0 ? timeline.leave(first - 1) : timeline.begin()),
+                      (end < timeline.calls() ? timeline.enter(end) : timeline.end()) - timeline.leave(end - 1)});
   }
   return bursts;
 }
@@ -402,14 +354,29 @@ std::vector<RankCut> CutBetween(const Trace& trace, const FoundLoop& loop, const
 
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
   const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);
-  if (LieOnOneSide(bursts) || !AgreeOnParts(trace, loop, bursts)) {
-    return CutBetween(trace, loop, bursts, BeginIterations(bursts));
+  Tick lead = 0, trail = 0, noise = 0, longest = 0, before = 0, behind = 0;
+  for (const BorderBursts& of_rank : bursts) {
+    lead = std::max(lead, of_rank.Lead());
+    trail = std::max(trail, of_rank.Trail());
+    noise = std::max(noise, of_rank.longest - of_rank.shortest);
+    longest = std::max(longest, of_rank.usual);
+    // A burst that is much longer than usual does more than an iteration does there and says nothing; then what the
+    // other side lacks of the usual is taken to be on this one.
+    const bool knows_before = of_rank.IsUsual(of_rank.before), knows_behind = of_rank.IsUsual(of_rank.behind);
+    const Tick at_begin = std::min(of_rank.before, of_rank.usual), at_end = std::min(of_rank.behind, of_rank.usual);
+    before += knows_before || !knows_behind ? at_begin : of_rank.usual - at_end;
+    behind += knows_behind || !knows_before ? at_end : of_rank.usual - at_begin;
   }
+  // Ranks do next to nothing of the bursts on one side of the loop, and less than the bursts differ by: then noise
+  // alone would divide them.
+  const Tick less = std::min(lead, trail);
+  const bool is_on_one_side = less < noise && static_cast<double>(less) <= kSameParts * static_cast<double>(longest);
+  if (is_on_one_side || !AgreeOnParts(trace, loop, bursts)) return CutBetween(trace, loop, bursts, before > behind);
   return CutAt(trace, loop, [&](std::size_t rank, std::uint32_t border, bool is_first, bool is_last) {
     const RankTimeline& timeline = trace.timelines[rank];
     if (is_last) return timeline.leave(border - 1) + bursts[rank].Trail();
-    const Tick enter = timeline.enter(border), lead = bursts[rank].Lead();
-    return enter - (is_first ? lead : std::min(lead, enter - timeline.leave(border - 1)));
+    const Tick enter = timeline.enter(border), own_lead = bursts[rank].Lead();
+    return enter - (is_first ? own_lead : std::min(own_lead, enter - timeline.leave(border - 1)));
   });
 }
 
