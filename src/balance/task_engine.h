@@ -52,7 +52,6 @@ class TaskEngine {
     Tick next = -1;  // when the first of them is done
   };
 
-  void Handle(Tick time, EventKind kind, std::uint32_t id);
   void Start(std::uint32_t task, Tick time);
   void Advance(std::uint32_t task);
   void Stop(std::uint32_t task);
@@ -62,7 +61,6 @@ class TaskEngine {
   void Do(std::uint32_t task, const Instruction& instruction);
   Tick OverheadOf(std::uint32_t task, const Instruction& instruction);
   Tick KnownTime(std::uint32_t task);
-  void WaitInLine(std::uint32_t task);
 
   const Link& LinkOf(std::uint32_t message) const;
   bool WaitsForReceiver(std::uint32_t message);
@@ -77,9 +75,7 @@ class TaskEngine {
   Tick TimeFor(std::uint32_t task, const Instruction& instruction);
   Tick DelayOf(std::uint32_t operation);
 
-  bool IsBalancingPoint(std::uint32_t iteration) const;
   void ReachPoint(std::uint32_t task);
-  void Balance(Tick time);
   Tick Decide(std::size_t next);
   bool ReleaseSenders();
   [[noreturn]] void FailStuck() const;
@@ -87,10 +83,8 @@ class TaskEngine {
   std::uint32_t ProcessorOf(std::uint32_t task) const { return placement_[task]; }
   std::int32_t NodeOf(std::uint32_t task) const { return machine_.nodes[placement_[task]]; }
   Tick Ticks(double seconds) const;
-  Tick LengthOf(std::uint32_t task, Tick length) const;
   bool Work(std::uint32_t task, Tick compute, Tick overhead);
   void CountComputed(Tick begin, Tick end);
-  bool BeginShare(std::uint32_t task, Tick work);
   void CountShares(std::uint32_t processor, Tick time);
   void ScheduleShares(std::uint32_t processor);
   void EndShares(std::uint32_t processor, Tick time);

@@ -57,17 +57,14 @@ namespace {
 
 using Tasks = std::vector<std::uint32_t>;
 
-double TotalLoad(const BalancingProblem& problem, const Tasks& tasks) {
-  return std::accumulate(tasks.begin(), tasks.end(), 0.0,
-                         [&](double sum, std::uint32_t task) { return sum + problem.loads[task]; });
-}
-
 // Places tasks on `size` processors from `begin` on. Adds the steps. `most_load`: a processor with no more is good
 // enough.
 void Place(const BalancingProblem& problem, const TaskGraph& graph, double most_load, const Tasks& tasks,
            std::pair<std::uint32_t, std::uint32_t> processors, BalancingDecision& decision) {
   const auto [begin, size] = processors;
-  if (size == 1 || TotalLoad(problem, tasks) == 0) {
+  double total = 0;
+  for (const std::uint32_t task : tasks) total += problem.loads[task];
+  if (size == 1 || total == 0) {
     for (const std::uint32_t task : tasks) {
       std::uint32_t& processor = decision.placement[task];
       if (processor < begin || processor >= begin + size) processor = begin;
@@ -82,7 +79,7 @@ void Place(const BalancingProblem& problem, const TaskGraph& graph, double most_
     sides.push_back(problem.placement[task] >= begin + larger);
   }
   // This division and those below share the tolerance that divisions above have left.
-  const double count = size, left = most_load * count / TotalLoad(problem, tasks);
+  const double count = size, left = most_load * count / total;
   const double allowed = std::max(1.0, std::pow(left, 1 / std::ceil(std::log2(count))));
   const TwoParts parts = DivideInTwo(graph.Among(tasks), loads, sides, larger / count, allowed);
   decision.steps += parts.steps;
@@ -188,16 +185,6 @@ std::pair<std::uint32_t, std::size_t> FindFarthest(Division& division, std::uint
   }
 }
 
-std::uint32_t FindRimNode(Division& division, std::uint32_t start) {
-  std::size_t widest = 0;
-  for (int i = 0; i < kMostSearches; ++i) {
-    const auto [node, distance] = FindFarthest(division, start);
-    if (distance <= widest) break;
-    start = node, widest = distance;
-  }
-  return start;
-}
-
 // The first part grows from the rim by the node that takes most bytes off the border.
 void GrowFromRim(Division& division) {
   division.Restart();
@@ -210,7 +197,13 @@ void GrowFromRim(Division& division) {
     if (queue.empty()) {
       while (lowest < nodes && !division.is_second[lowest]) ++lowest;
       if (lowest == nodes) return;
-      const std::uint32_t rim = FindRimNode(division, lowest);
+      std::uint32_t rim = lowest;
+      std::size_t widest = 0;
+      for (int search = 0; search < kMostSearches; ++search) {
+        const auto [node, distance] = FindFarthest(division, rim);
+        if (distance <= widest) break;
+        rim = node, widest = distance;
+      }
       gains[rim] = division.Gain(rim), is_queued[rim] = true;
       queue.insert({-gains[rim], rim});
     }
@@ -227,20 +220,6 @@ void GrowFromRim(Division& division) {
         gains[other] = division.Gain(other), is_queued[other] = true;
       }
       queue.insert({-gains[other], other});
-    }
-  }
-}
-
-void DealByLoad(Division& division) {
-  division.Restart();
-  const double share = division.first_share;
-  double second_load = 0;  // dealt to the second part so far
-  for (const std::uint32_t node : TasksByFallingLoad(division.loads)) {
-    const double load = division.loads[node];
-    if ((division.first_load + load) * (1 - share) <= (second_load + load) * share) {
-      division.ChangeSide(node, division.Gain(node));
-    } else {
-      second_load += load;
     }
   }
 }
@@ -332,7 +311,15 @@ TwoParts DivideInTwo(const TaskGraph& graph, const std::vector<double>& loads, c
   GrowFromRim(division);
   refine_and_keep_better();
   if (best->overload <= allowed) return *best;
-  DealByLoad(division);
+  division.Restart();
+  double second_load = 0;  // dealt to the second part so far
+  for (const std::uint32_t node : TasksByFallingLoad(loads)) {
+    if ((division.first_load + loads[node]) * (1 - first_share) <= (second_load + loads[node]) * first_share) {
+      division.ChangeSide(node, division.Gain(node));
+    } else {
+      second_load += loads[node];
+    }
+  }
   refine_and_keep_better();
   return *best;
 }

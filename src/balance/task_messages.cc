@@ -142,21 +142,24 @@ constexpr double kNoWork = 1e-3;
 
 }  // namespace
 
-Tick TaskEngine::LengthOf(std::uint32_t task, Tick length) const {
-  const std::size_t iteration = states_[task].iteration;
-  double scale = options_.scale != nullptr ? (*options_.scale)[task][iteration] : 1;
-  if (cold_iteration_[task] == iteration && !options_.costs.are_free) scale *= 1 + options_.costs.cold_share;
-  return ScaledLength(length, scale);
-}
-
 // True if the task has done its work; else it goes on when its share of the processor has done it.
 bool TaskEngine::Work(std::uint32_t task, Tick compute, Tick overhead) {
   Task& state = states_[task];
-  const Tick length = LengthOf(task, compute);
-  if (options_.shares_time) return !BeginShare(task, length + overhead);
-  CountComputed(state.clock, state.clock + length);
-  state.clock += length + overhead;
-  return true;
+  double scale = options_.scale != nullptr ? (*options_.scale)[task][state.iteration] : 1;
+  if (cold_iteration_[task] == state.iteration && !options_.costs.are_free) scale *= 1 + options_.costs.cold_share;
+  const Tick length = ScaledLength(compute, scale);
+  if (!options_.shares_time) {
+    CountComputed(state.clock, state.clock + length);
+    state.clock += length + overhead;
+    return true;
+  }
+  if (length + overhead <= 0) return true;
+  const std::uint32_t processor = ProcessorOf(task);
+  CountShares(processor, state.clock);
+  state.work = static_cast<double>(length + overhead);
+  shared_[processor].tasks.push_back(task);
+  ScheduleShares(processor);
+  return false;
 }
 
 void TaskEngine::CountComputed(Tick begin, Tick end) {
@@ -166,17 +169,6 @@ void TaskEngine::CountComputed(Tick begin, Tick end) {
     result_.computed[static_cast<std::size_t>(period - periods_.begin())] += until - begin;
     begin = until;
   }
-}
-
-// False where there is nothing to do.
-bool TaskEngine::BeginShare(std::uint32_t task, Tick work) {
-  if (work <= 0) return false;
-  const std::uint32_t processor = ProcessorOf(task);
-  CountShares(processor, states_[task].clock);
-  states_[task].work = static_cast<double>(work);
-  shared_[processor].tasks.push_back(task);
-  ScheduleShares(processor);
-  return true;
 }
 
 // Counts the work done since the number of tasks changed last.

@@ -15,9 +15,9 @@
 #include "replay/unknown_waits.h"
 
 namespace farscale {
-namespace {
 
-void RequireTasks(const Trace& trace, const PhaseCut& cut) {
+TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
+                         const Network* network) {
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (!cut.ranks[rank].present) {
       throw Error(ErrorKind::kNotEnoughData, trace.path,
@@ -32,24 +32,6 @@ void RequireTasks(const Trace& trace, const PhaseCut& cut) {
                 "balancing points come after the same iteration of every rank; choose another phase");
   }
   RequireKnownWaits(trace, cut);
-}
-
-std::vector<TaskEdge> Edges(const Program& program) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> bytes;
-  for (const TaskMessage& message : program.task_messages) {
-    if (!message.is_sent || message.from == message.to) continue;
-    bytes[std::minmax(message.from, message.to)] += static_cast<double>(message.bytes);
-  }
-  std::vector<TaskEdge> edges;
-  for (const auto& [tasks, sum] : bytes) edges.push_back({tasks.first, tasks.second, sum});
-  return edges;
-}
-
-}  // namespace
-
-TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayRules& rules,
-                         const Network* network) {
-  RequireTasks(trace, cut);
   const ReplayOptions options{.rules = rules, .network = network, .as_tasks = true};
   TaskProgram tasks{.program = Compile(trace, matching, cut, options),
                     .iterations = cut.ranks.front().iterations.size(),
@@ -58,7 +40,12 @@ TaskProgram CompileTasks(const Trace& trace, const Matching& matching, const Pha
                     .matching = &matching,
                     .cut = &cut,
                     .options = options};
-  tasks.edges = Edges(tasks.program);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> bytes;
+  for (const TaskMessage& message : tasks.program.task_messages) {
+    if (!message.is_sent || message.from == message.to) continue;
+    bytes[std::minmax(message.from, message.to)] += static_cast<double>(message.bytes);
+  }
+  for (const auto& [pair, sum] : bytes) tasks.edges.push_back({pair.first, pair.second, sum});
   return tasks;
 }
 
@@ -102,13 +89,6 @@ void RepeatAll(std::vector<Element>& elements, std::size_t times) {
   const std::size_t size = elements.size();
   elements.reserve(size * times);
   for (std::size_t i = size; i < size * times; ++i) elements.push_back(elements[i - size]);
-}
-
-// The numbers of messages, collectives or iterations in one repetition, by which targets grow from one to the next.
-std::uint32_t TargetsOfOne(const Program& once, std::uint32_t iterations, Step step) {
-  if (step == Step::kNothing) return 0;
-  if (step == Step::kIterationEnd) return iterations;
-  return IsOfMessage(step) ? once.messages : static_cast<std::uint32_t>(once.arrivals.size());
 }
 
 // Sender, receiver, communicator and tag, by ranks of the trace.
@@ -161,22 +141,6 @@ Program JoinRepetitions(const TaskProgram& tasks, std::set<std::uint32_t>& joine
   return joined.empty() ? tasks.program : Compile(*tasks.trace, matching, *tasks.cut, tasks.options);
 }
 
-bool IsOfReceiver(Step step) {
-  return step == Step::kWaitForSend || step == Step::kReceive || step == Step::kReceiveRendezvous;
-}
-
-// Changes the target of a joined message in repetition `k`. Messages from before the first repetition have arrived;
-// nobody receives those of the last.
-void ShiftJoined(std::uint32_t k, std::size_t times, std::uint32_t messages, Instruction& instruction) {
-  const bool is_received = IsOfReceiver(instruction.step);
-  if (is_received ? k > 0 : k + 1 < times) {
-    instruction.target += (is_received ? k - 1 : k) * messages;
-  } else {
-    instruction.step = Step::kNothing;
-    instruction.target = 0;
-  }
-}
-
 // `once`: the program of one repetition, of so many iterations.
 void RepeatRank(std::size_t times, const Program& once, std::uint32_t iterations, const std::set<std::uint32_t>& joined,
                 RankProgram& rank) {
@@ -186,10 +150,24 @@ void RepeatRank(std::size_t times, const Program& once, std::uint32_t iterations
   rank.instructions.reserve((instructions.size() + 1) * times);
   for (std::uint32_t k = 0; k < times; ++k) {
     for (Instruction instruction : instructions) {
-      if (IsOfMessage(instruction.step) && joined.contains(instruction.target)) {
-        ShiftJoined(k, times, once.messages, instruction);
+      const Step step = instruction.step;
+      // Targets grow by the numbers of messages, collectives or iterations in one repetition.
+      if (!IsOfMessage(step)) {
+        const auto collectives = static_cast<std::uint32_t>(once.arrivals.size());
+        const std::uint32_t of_one = step == Step::kIterationEnd ? iterations : collectives;
+        if (step != Step::kNothing) instruction.target += k * of_one;
+      } else if (!joined.contains(instruction.target)) {
+        instruction.target += k * once.messages;
       } else {
-        instruction.target += k * TargetsOfOne(once, iterations, instruction.step);
+        const bool is_received =
+            step == Step::kWaitForSend || step == Step::kReceive || step == Step::kReceiveRendezvous;
+        if (is_received ? k > 0 : k + 1 < times) {
+          instruction.target += (is_received ? k - 1 : k) * once.messages;
+        } else {
+          // Messages from before the first repetition have arrived; nobody receives those of the last.
+          instruction.step = Step::kNothing;
+          instruction.target = 0;
+        }
       }
       rank.instructions.push_back(instruction);
     }

@@ -62,7 +62,20 @@ TaskReplayResult TaskEngine::Run() {
     while (!events_.empty()) {
       const auto [time, kind, id] = events_.top();
       events_.pop();
-      Handle(time, kind, id);
+      switch (kind) {
+        case EventKind::kShareDone: EndShares(id, time); break;
+        case EventKind::kStop: Stop(id); break;
+        case EventKind::kTransfer: Serve(id, time); break;
+        case EventKind::kReady:
+          if (options_.shares_time) {
+            states_[id].clock = std::max(states_[id].clock, time);
+            Advance(id);
+          } else if (busy_[ProcessorOf(id)]) {
+            ready_[ProcessorOf(id)].push_back(id);
+          } else {
+            Start(id, time);
+          }
+      }
     }
   } while (ReleaseSenders());
   for (const Task& task : states_) {
@@ -70,18 +83,6 @@ TaskReplayResult TaskEngine::Run() {
   }
   result_.iteration_end.back() = std::max(result_.iteration_end.back(), result_.Makespan());
   return std::move(result_);
-}
-
-void TaskEngine::Handle(Tick time, EventKind kind, std::uint32_t id) {
-  if (kind == EventKind::kShareDone) return EndShares(id, time);
-  if (kind == EventKind::kStop) return Stop(id);
-  if (kind == EventKind::kTransfer) return Serve(id, time);
-  if (options_.shares_time) {
-    states_[id].clock = std::max(states_[id].clock, time);
-    return Advance(id);
-  }
-  if (!busy_[ProcessorOf(id)]) return Start(id, time);
-  ready_[ProcessorOf(id)].push_back(id);
 }
 
 // The task gets its processor. A sender that is released was ready before now, but not its processor.
@@ -137,10 +138,16 @@ void TaskEngine::Stop(std::uint32_t task) {
   }
   const std::uint32_t processor = ProcessorOf(task);
   const Tick time = state.clock;
+  const Instruction& instruction = *state.next;
   if (known >= 0) {
     Wake(task, known);
   } else {
-    WaitInLine(task);
+    state.waits = true;
+    switch (instruction.step) {
+      case Step::kWaitForSend: sent_[instruction.target] = WaiterCode(task); break;
+      case Step::kWaitForReceive: received_[instruction.target] = WaiterCode(task); break;
+      default: state.next_waiter = std::exchange(collectives_[instruction.target].first_waiter, task); break;
+    }
   }
   Release(processor, time);
 }
@@ -170,7 +177,7 @@ bool TaskEngine::IsWait(const Instruction& instruction) const {
     case Step::kWaitForAll:
     case Step::kWaitForRoot:
     case Step::kWaitForLower: return true;
-    case Step::kIterationEnd: return IsBalancingPoint(instruction.target);
+    case Step::kIterationEnd: return options_.interval > 0 && (instruction.target + 1) % options_.interval == 0;
     default: return false;
   }
 }
@@ -223,17 +230,6 @@ Tick TaskEngine::KnownTime(std::uint32_t task) {
   }
 }
 
-void TaskEngine::WaitInLine(std::uint32_t task) {
-  Task& state = states_[task];
-  const Instruction& instruction = *state.next;
-  state.waits = true;
-  switch (instruction.step) {
-    case Step::kWaitForSend: sent_[instruction.target] = WaiterCode(task); break;
-    case Step::kWaitForReceive: received_[instruction.target] = WaiterCode(task); break;
-    default: state.next_waiter = std::exchange(collectives_[instruction.target].first_waiter, task); break;
-  }
-}
-
 void TaskEngine::Notify(Tick& slot, Tick time) {
   const Tick before = std::exchange(slot, time);
   if (before < kUnknownTime) Wake(WaiterOf(before), time);
@@ -249,10 +245,6 @@ Tick TaskEngine::Ticks(double seconds) const {
   return static_cast<Tick>(std::llround(seconds * tasks_.ticks_per_second));
 }
 
-bool TaskEngine::IsBalancingPoint(std::uint32_t iteration) const {
-  return options_.interval > 0 && (iteration + 1) % options_.interval == 0;
-}
-
 // The task reaches a balancing point; the last one of all opens it.
 void TaskEngine::ReachPoint(std::uint32_t task) {
   const Tick time = states_[task].clock;
@@ -262,24 +254,20 @@ void TaskEngine::ReachPoint(std::uint32_t task) {
   if (++at_point_ < states_.size()) return Release(ProcessorOf(task), time);
   busy_[ProcessorOf(task)] = false;
   free_since_[ProcessorOf(task)] = time;
-  Balance(point_time_);
-}
-
-void TaskEngine::Balance(Tick time) {
   at_point_ = 0;
   const std::size_t next = states_.front().iteration;
-  Tick until = time;
+  Tick until = point_time_;
   if (!options_.costs.are_free) until += Ticks(BarrierSeconds(machine_));
-  result_.barriers += until - time;
+  result_.barriers += until - point_time_;
   ++result_.balancing_points;
   if (options_.strategy != nullptr && options_.strategy->moves) until += Decide(next);
   result_.placements.emplace_back(next, placement_);
   if (result_.balancing_points == 1) {
     result_.first_resume = until;
-    result_.first_cost = until - time;
+    result_.first_cost = until - point_time_;
     result_.first_migration = result_.migration;
   }
-  for (std::uint32_t task = 0; task < states_.size(); ++task) Wake(task, until);
+  for (std::uint32_t other = 0; other < states_.size(); ++other) Wake(other, until);
 }
 
 // Chooses places for the iterations from `next` on; returns what that and the migrations cost.
