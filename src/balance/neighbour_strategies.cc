@@ -44,9 +44,6 @@ struct Diffusion {
   std::vector<std::vector<std::uint32_t>> neighbours = {};             // per processor
   std::vector<std::set<std::pair<double, std::uint32_t>>> tasks = {};  // per processor, by load
   std::vector<double> steps = {};                                      // per processor
-
-  // Load that has to leave a processor beyond the tasks that have left; negative where load has to come.
-  double Surplus(std::uint32_t processor) const { return loads[processor] - aims[processor]; }
 };
 
 // The flows in the end, by falling load.
@@ -80,22 +77,22 @@ std::vector<Flow> FindFlows(const BalancingProblem& problem, Diffusion& diffusio
   return flows;
 }
 
-// The task to move along a flow, if any suits: the largest that is no larger than what is left of the flow, of equal
-// ones that with most bytes to the receiver. Flows are as exact as the tolerance: a task may be larger by what that
-// allows, but must be less than twice what is left.
-std::optional<std::uint32_t> Choose(Diffusion& diffusion, const Flow& flow) {
-  if (!(flow.load > 0)) return std::nullopt;
+// Moves a task along a flow, if any suits: the largest that is no larger than what is left of the flow, of equal ones
+// that with most bytes to the receiver. Flows are as exact as the tolerance: a task may be larger by what that allows,
+// but must be less than twice what is left. Returns its load, 0 where none moves.
+double MoveTask(Diffusion& diffusion, const Flow& flow) {
+  if (!(flow.load > 0)) return 0;
   const double most =
       flow.load + std::min(flow.load * (1 - kFlowRounding), (diffusion.tolerance - 1) * diffusion.average);
   const double gap = diffusion.loads[flow.from] - diffusion.loads[flow.to];
-  const auto& tasks = diffusion.tasks[flow.from];
+  auto& tasks = diffusion.tasks[flow.from];
   double& steps = diffusion.steps[flow.from];
   auto task = tasks.upper_bound({most, static_cast<std::uint32_t>(diffusion.placement.size())});
   while (task != tasks.begin() && std::prev(task)->first > gap) --task;
   steps += std::log2(static_cast<double>(tasks.size() + 1));
-  if (task == tasks.begin() || std::prev(task)->first <= 0) return std::nullopt;
+  if (task == tasks.begin() || std::prev(task)->first <= 0) return 0;
   const double load = std::prev(task)->first;
-  std::optional<std::uint32_t> best;
+  std::uint32_t best = 0;
   double most_bytes = -1;
   for (task = tasks.lower_bound({load, 0}); task != tasks.end() && task->first == load; ++task) {
     double bytes = 0;  // to the receiver
@@ -105,47 +102,11 @@ std::optional<std::uint32_t> Choose(Diffusion& diffusion, const Flow& flow) {
     steps += 1 + static_cast<double>(diffusion.graph.Of(task->second).size());
     if (bytes > most_bytes) best = task->second, most_bytes = bytes;
   }
-  return best;
-}
-
-// Moves a task along a flow where one suits; returns its load, 0 where none moves.
-double MoveTask(const BalancingProblem& problem, Diffusion& diffusion, const Flow& flow) {
-  const std::optional<std::uint32_t> task = Choose(diffusion, flow);
-  if (!task) return 0;
-  const double load = problem.loads[*task];
-  diffusion.tasks[flow.to].insert(diffusion.tasks[flow.from].extract({load, *task}));
+  diffusion.tasks[flow.to].insert(tasks.extract({load, best}));
   diffusion.loads[flow.from] -= load;
   diffusion.loads[flow.to] += load;
-  diffusion.placement[*task] = flow.to;
+  diffusion.placement[best] = flow.to;
   return load;
-}
-
-bool FollowFlows(const BalancingProblem& problem, Diffusion& diffusion, std::vector<Flow>& flows) {
-  bool moves = false;
-  for (Flow& flow : flows) {
-    for (double load = MoveTask(problem, diffusion, flow); load > 0; load = MoveTask(problem, diffusion, flow)) {
-      flow.load -= load;
-      moves = true;
-    }
-  }
-  return moves;
-}
-
-// Among many neighbours each flow may be too small for a task. What is left of all that leave a processor goes to the
-// neighbour that lacks most.
-bool ShareRemainder(const BalancingProblem& problem, Diffusion& diffusion) {
-  bool moves = false;
-  const auto surplus = [&](std::uint32_t processor) { return diffusion.Surplus(processor); };
-  for (std::uint32_t p = 0; p < problem.processors; ++p) {
-    const std::vector<std::uint32_t>& neighbours = diffusion.neighbours[p];
-    while (surplus(p) > 0 && !neighbours.empty()) {
-      const std::uint32_t receiver = std::ranges::min(neighbours, {}, surplus);
-      diffusion.steps[p] += static_cast<double>(neighbours.size());
-      if (MoveTask(problem, diffusion, {p, receiver, std::min(surplus(p), -surplus(receiver))}) == 0) break;
-      moves = true;
-    }
-  }
-  return moves;
 }
 
 }  // namespace
@@ -162,8 +123,32 @@ BalancingDecision DecideDiffusion(const BalancingProblem& problem, double tolera
     diffusion.tasks[problem.placement[task]].insert({problem.loads[task], task});
   }
   std::vector<Flow> flows = FindFlows(problem, diffusion);
-  while (FollowFlows(problem, diffusion, flows)) continue;
-  for (int round = 0; round < kMostRounds && ShareRemainder(problem, diffusion); ++round) continue;
+  for (bool moves = true; moves;) {
+    moves = false;
+    for (Flow& flow : flows) {
+      for (double load = MoveTask(diffusion, flow); load > 0; load = MoveTask(diffusion, flow)) {
+        flow.load -= load;
+        moves = true;
+      }
+    }
+  }
+  // Load that has to leave a processor beyond the tasks that have left; negative where load has to come.
+  const auto surplus = [&](std::uint32_t processor) { return diffusion.loads[processor] - diffusion.aims[processor]; };
+  // Among many neighbours each flow may be too small for a task. What is left of all that leave a processor goes to the
+  // neighbour that lacks most.
+  bool moves = true;
+  for (int round = 0; round < kMostRounds && moves; ++round) {
+    moves = false;
+    for (std::uint32_t p = 0; p < problem.processors; ++p) {
+      const std::vector<std::uint32_t>& neighbours = diffusion.neighbours[p];
+      while (surplus(p) > 0 && !neighbours.empty()) {
+        const std::uint32_t receiver = std::ranges::min(neighbours, {}, surplus);
+        diffusion.steps[p] += static_cast<double>(neighbours.size());
+        if (MoveTask(diffusion, {p, receiver, std::min(surplus(p), -surplus(receiver))}) == 0) break;
+        moves = true;
+      }
+    }
+  }
   return {std::move(diffusion.placement), std::ranges::max(diffusion.steps)};
 }
 
@@ -186,68 +171,52 @@ constexpr auto kRisingLoad = [](const std::pair<double, std::uint32_t>& a, const
   return a.first != b.first ? a.first < b.first : a.second > b.second;
 };
 
-struct Refinement {
-  const double average, limit;           // load
-  std::vector<double> loads;             // per processor
-  std::vector<std::uint32_t> placement;  // per task
-  double steps;
-  std::vector<std::set<std::pair<double, std::uint32_t>, decltype(kRisingLoad)>> tasks = {};  // per processor
-  std::set<std::pair<double, std::uint32_t>> heavy = {};  // processors, by falling load
-  std::set<std::uint32_t> light = {};
-
-  void File(std::uint32_t processor) {
+// The placement when no processor is left above `overload` times the average.
+std::optional<std::vector<std::uint32_t>> Refine(const BalancingProblem& problem, double overload, double& steps) {
+  const double average = AverageLoad(problem), limit = overload * average;
+  std::vector<double> loads = ProcessorLoads(problem, problem.placement);
+  std::vector<std::uint32_t> placement = problem.placement;
+  std::vector<std::set<std::pair<double, std::uint32_t>, decltype(kRisingLoad)>> tasks(problem.processors);
+  for (std::uint32_t task = 0; task < problem.tasks(); ++task) {
+    tasks[placement[task]].insert({problem.loads[task], task});
+  }
+  std::set<std::pair<double, std::uint32_t>> heavy;  // processors, by falling load
+  std::set<std::uint32_t> light;
+  const auto file = [&](std::uint32_t processor) {
     if (loads[processor] > limit) {
       heavy.insert({-loads[processor], processor});
     } else if (loads[processor] < average) {
       light.insert(processor);
     }
+  };
+  for (std::uint32_t p = 0; p < problem.processors; ++p) file(p);
+  const auto load_of = [&](std::uint32_t p) { return loads[p]; };
+  const auto fits = [&](double task, double load) { return task + load < limit; };
+  while (!heavy.empty()) {
+    const std::uint32_t donor = heavy.begin()->second;
+    heavy.erase(heavy.begin());
+    // The largest task that fits on any light processor goes to the first of those. Charm++ looks at every task with
+    // every light processor, which is what is counted; what fits anywhere fits where least is, so that one look at the
+    // tasks finds the same.
+    steps += static_cast<double>(tasks[donor].size()) * static_cast<double>(light.size());
+    if (light.empty()) return std::nullopt;
+    const double least = load_of(std::ranges::min(light, {}, load_of));
+    const auto last = std::ranges::find_if(tasks[donor].rbegin(), tasks[donor].rend(),
+                                           [&](const auto& task) { return fits(task.first, least); });
+    if (last == tasks[donor].rend() || last->first <= 0) return std::nullopt;
+    const double moved = last->first;
+    const std::uint32_t task = last->second;
+    const std::uint32_t receiver =
+        *std::ranges::find_if(light, [&](std::uint32_t p) { return fits(moved, load_of(p)); });
+    tasks[receiver].insert(tasks[donor].extract(*last));
+    loads[donor] -= moved;
+    loads[receiver] += moved;
+    placement[task] = receiver;
+    if (loads[receiver] > average) light.erase(receiver);
+    ++steps;
+    file(donor);
   }
-};
-
-// Moves the largest task that fits on any light processor to the first of those; false when there is none. Charm++
-// looks at every task with every light processor, which is what is counted; what fits anywhere fits where least is, so
-// that one look at the tasks finds the same.
-bool Relieve(Refinement& refinement, std::uint32_t donor) {
-  auto& [average, limit, loads, placement, steps, tasks, heavy, light] = refinement;
-  steps += static_cast<double>(tasks[donor].size()) * static_cast<double>(light.size());
-  if (light.empty()) return false;
-  const auto load_of = [&refinement](std::uint32_t p) { return refinement.loads[p]; };
-  const auto fits = [&refinement](double task, double load) { return task + load < refinement.limit; };
-  const double least = load_of(std::ranges::min(light, {}, load_of));
-  const auto last = std::ranges::find_if(tasks[donor].rbegin(), tasks[donor].rend(),
-                                         [&](const auto& task) { return fits(task.first, least); });
-  if (last == tasks[donor].rend() || last->first <= 0) return false;
-  const auto [load, task] = *last;
-  const double moved = load;
-  const std::uint32_t receiver = *std::ranges::find_if(light, [&](std::uint32_t p) { return fits(moved, load_of(p)); });
-  tasks[receiver].insert(tasks[donor].extract(*last));
-  loads[donor] -= load;
-  loads[receiver] += load;
-  placement[task] = receiver;
-  if (loads[receiver] > average) light.erase(receiver);
-  ++steps;
-  return true;
-}
-
-// The placement when no processor is left above `overload` times the average.
-std::optional<std::vector<std::uint32_t>> Refine(const BalancingProblem& problem, double overload, double& steps) {
-  const double average = AverageLoad(problem);
-  Refinement refinement{average, overload * average, ProcessorLoads(problem, problem.placement), problem.placement,
-                        steps};
-  refinement.tasks.resize(problem.processors);
-  for (std::uint32_t task = 0; task < problem.tasks(); ++task) {
-    refinement.tasks[problem.placement[task]].insert({problem.loads[task], task});
-  }
-  for (std::uint32_t p = 0; p < problem.processors; ++p) refinement.File(p);
-  while (!refinement.heavy.empty()) {
-    const std::uint32_t donor = refinement.heavy.begin()->second;
-    refinement.heavy.erase(refinement.heavy.begin());
-    const bool is_relieved = Relieve(refinement, donor);
-    steps = refinement.steps;
-    if (!is_relieved) return std::nullopt;
-    refinement.File(donor);
-  }
-  return std::move(refinement.placement);
+  return placement;
 }
 
 }  // namespace

@@ -115,26 +115,6 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kPredictors = {
 
 constexpr std::size_t kReach = 2;  // iterations on either side of the running median; chosen
 
-double SumLoads(const std::vector<Tick>& loads, std::size_t begin, std::size_t end) {
-  Tick sum = 0;
-  for (std::size_t i = begin; i < std::min(end, loads.size()); ++i) sum += loads[i];
-  return static_cast<double>(sum);
-}
-
-double Predict(const std::vector<Tick>& loads, std::size_t next, std::size_t length, LoadPredictor predictor) {
-  const std::size_t last = next - std::min(next, length);
-  switch (predictor) {
-    case LoadPredictor::kLast: return SumLoads(loads, last, next);
-    case LoadPredictor::kMean:
-      return SumLoads(loads, 0, next) * static_cast<double>(length) / static_cast<double>(next);
-    case LoadPredictor::kTrend:
-      if (last < length) return SumLoads(loads, last, next);
-      return std::max(0.0, 2 * SumLoads(loads, last, next) - SumLoads(loads, last - length, last));
-    case LoadPredictor::kExact: return SumLoads(loads, next, next + length);
-  }
-  return 0;
-}
-
 // Loads of a task as multiples of their running median; 1 where there is none.
 std::vector<double> Residuals(const std::vector<Tick>& loads) {
   std::vector<double> residuals;
@@ -162,7 +142,23 @@ std::optional<LoadPredictor> ParseLoadPredictor(const std::string& name) {
 std::vector<double> PredictLoads(const TaskLoads& loads, std::size_t next, std::size_t length,
                                  LoadPredictor predictor) {
   std::vector<double> predicted;
-  for (const std::vector<Tick>& task : loads) predicted.push_back(Predict(task, next, length, predictor));
+  const std::size_t last = next - std::min(next, length);
+  for (const std::vector<Tick>& task : loads) {
+    const auto sum = [&](std::size_t begin, std::size_t end) {
+      Tick ticks = 0;
+      for (std::size_t i = begin; i < std::min(end, task.size()); ++i) ticks += task[i];
+      return static_cast<double>(ticks);
+    };
+    double& load = predicted.emplace_back();
+    switch (predictor) {
+      case LoadPredictor::kLast: load = sum(last, next); break;
+      case LoadPredictor::kMean: load = sum(0, next) * static_cast<double>(length) / static_cast<double>(next); break;
+      case LoadPredictor::kTrend:
+        load = last < length ? sum(last, next) : std::max(0.0, 2 * sum(last, next) - sum(last - length, last));
+        break;
+      case LoadPredictor::kExact: load = sum(next, next + length); break;
+    }
+  }
   return predicted;
 }
 
@@ -299,25 +295,6 @@ std::vector<BalancedNode> BalancedNodes(const BalancingProblem& problem) {
   return nodes;
 }
 
-// The node with most gives the one with least the largest task with which that stays within `limit` seconds, until none
-// has more or no task fits. Returns the steps.
-double BalanceNodes(std::vector<BalancedNode>& nodes, double limit) {
-  double steps = 0;
-  while (true) {
-    BalancedNode& giver = *std::ranges::max_element(nodes, {}, &BalancedNode::Time);
-    BalancedNode& receiver = *std::ranges::min_element(nodes, {}, &BalancedNode::Time);
-    steps += static_cast<double>(nodes.size());
-    if (giver.Time() <= limit) return steps;
-    const auto above = giver.tasks.upper_bound({limit * receiver.speed - receiver.load, ~0u});
-    steps += std::log2(static_cast<double>(giver.tasks.size()));
-    if (above == giver.tasks.begin() || std::prev(above)->first <= 0) return steps;
-    const double load = std::prev(above)->first;
-    receiver.tasks.insert(giver.tasks.extract(giver.tasks.lower_bound({load, 0})));
-    giver.load -= load;
-    receiver.load += load;
-  }
-}
-
 }  // namespace
 
 BalancingDecision DecideHierarchical(const BalancingProblem& problem, double tolerance) {
@@ -328,7 +305,22 @@ BalancingDecision DecideHierarchical(const BalancingProblem& problem, double tol
   for (const BalancedNode& node : nodes) {
     for (std::size_t i = 0; i < node.processors.size(); ++i) place[node.processors[i]] = i;
   }
-  decision.steps = BalanceNodes(nodes, tolerance * AverageLoad(problem));
+  // The node with most gives the one with least the largest task with which that stays within the limit, until none has
+  // more or no task fits.
+  const double limit = tolerance * AverageLoad(problem);
+  while (true) {
+    BalancedNode& giver = *std::ranges::max_element(nodes, {}, &BalancedNode::Time);
+    BalancedNode& receiver = *std::ranges::min_element(nodes, {}, &BalancedNode::Time);
+    decision.steps += static_cast<double>(nodes.size());
+    if (giver.Time() <= limit) break;
+    const auto above = giver.tasks.upper_bound({limit * receiver.speed - receiver.load, ~0u});
+    decision.steps += std::log2(static_cast<double>(giver.tasks.size()));
+    if (above == giver.tasks.begin() || std::prev(above)->first <= 0) break;
+    const double load = std::prev(above)->first;
+    receiver.tasks.insert(giver.tasks.extract(giver.tasks.lower_bound({load, 0})));
+    giver.load -= load;
+    receiver.load += load;
+  }
   double most_steps = 0;
   for (const BalancedNode& node : nodes) {
     BalancingProblem within{.processors = node.processors.size()};
