@@ -35,16 +35,6 @@ double Mean(const std::vector<Tick>& values) {
          static_cast<double>(values.size());
 }
 
-// Sum over iterations of the largest load of a processor above the mean.
-double ImbalanceTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result) {
-  double imbalance = 0;
-  for (std::size_t i = 0; i < tasks.iterations; ++i) {
-    const std::vector<Tick> ticks = ProcessorTicks(result, processors, i);
-    imbalance += static_cast<double>(std::ranges::max(ticks)) - Mean(ticks);
-  }
-  return imbalance;
-}
-
 // Mean computation of an iteration from `first` on, relative to the mean of all.
 double WorkOfLater(const TaskLoads& loads, std::size_t first) {
   double all = 0, later = 0;
@@ -57,19 +47,6 @@ double WorkOfLater(const TaskLoads& loads, std::size_t first) {
   const std::size_t iterations = loads.front().size();
   if (!(later > 0)) return 1;
   return later / all * static_cast<double>(iterations) / static_cast<double>(iterations - first);
-}
-
-// Time of an iteration from the first balancing point on. The points themselves cost the same after every interval;
-// migrations count as far as later points have some.
-double LaterTicks(const TaskReplayResult& result, std::size_t iterations) {
-  const std::size_t interval = result.placements[1].first;
-  const auto later = static_cast<double>(iterations - interval), points = static_cast<double>(result.balancing_points);
-  const Tick spent = result.barriers + result.strategy + result.migration - result.first_cost;
-  const auto moved = static_cast<double>(result.migration - result.first_migration);
-  const double every = static_cast<double>(result.barriers + result.strategy) / points +
-                       (result.balancing_points > 1 ? moved / (points - 1) : 0);
-  return static_cast<double>(result.Makespan() - result.first_resume - spent) / later +
-         every / static_cast<double>(interval);
 }
 
 // Replicas of LongRunIteration.
@@ -103,15 +80,30 @@ BalanceOutcome OutcomeOf(const TaskProgram& tasks, std::size_t processors, const
   parts.strategy = tasks.Seconds(result.strategy);
   parts.migration = tasks.Seconds(result.migration);
   const double rest = std::max(0.0, outcome.makespan - parts.Total());  // below 0 by rounding alone
+  double imbalance = 0;  // ticks: sum over iterations of the largest load of a processor above the mean
+  for (std::size_t i = 0; i < tasks.iterations; ++i) {
+    const std::vector<Tick> ticks = ProcessorTicks(result, processors, i);
+    imbalance += static_cast<double>(std::ranges::max(ticks)) - Mean(ticks);
+  }
   // Processors need not wait for each other after every iteration.
-  parts.imbalance = std::min(rest, ImbalanceTicks(tasks, processors, result) / tasks.ticks_per_second);
+  parts.imbalance = std::min(rest, imbalance / tasks.ticks_per_second);
   parts.communication = rest - parts.imbalance;
   const double largest = static_cast<double>(std::ranges::max(totals));
   if (largest > 0) outcome.load_balance = Mean(totals) / largest;
   if (outcome.makespan > 0) outcome.parallel_efficiency = parts.computation / outcome.makespan;
   if (result.balancing_points > 0) {
-    outcome.later_iteration = LaterTicks(result, tasks.iterations) / tasks.ticks_per_second;
-    outcome.long_run_iteration = *outcome.later_iteration / WorkOfLater(result.loads, result.placements[1].first);
+    // The points themselves cost the same after every interval; migrations count as far as later points have some.
+    const std::size_t interval = result.placements[1].first;
+    const auto later = static_cast<double>(tasks.iterations - interval);
+    const auto points = static_cast<double>(result.balancing_points);
+    const Tick spent = result.barriers + result.strategy + result.migration - result.first_cost;
+    const auto moved = static_cast<double>(result.migration - result.first_migration);
+    const double every = static_cast<double>(result.barriers + result.strategy) / points +
+                         (result.balancing_points > 1 ? moved / (points - 1) : 0);
+    const double ticks = static_cast<double>(result.Makespan() - result.first_resume - spent) / later +
+                         every / static_cast<double>(interval);
+    outcome.later_iteration = ticks / tasks.ticks_per_second;
+    outcome.long_run_iteration = *outcome.later_iteration / WorkOfLater(result.loads, interval);
   }
   outcome.balancing_points = result.balancing_points;
   outcome.migrations = result.migrations;
@@ -211,24 +203,21 @@ namespace {
 
 using Nodes = std::vector<std::int32_t>;
 
-void AddLoadBalance(const TaskLoads& loads, const Nodes& nodes, NodeMapping& mapping) {
-  std::vector<double> of_tasks;
-  for (const std::vector<Tick>& task : loads) {
-    of_tasks.push_back(static_cast<double>(std::accumulate(task.begin(), task.end(), Tick{0})));
-  }
-  const double sum = std::accumulate(of_tasks.begin(), of_tasks.end(), 0.0);
-  const double largest_node = LargestNodeLoad(of_tasks, nodes);
-  if (!(largest_node > 0)) return;
-  mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, std::ranges::max(of_tasks));
-  mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(of_tasks.size()), largest_node);
-}
-
 NodeMapping ReplayMapping(const TaskProgram& tasks, Placement placement, const Nodes& nodes, const Network* network) {
   const TaskReplayResult result =
       ReplayTasks(tasks, {nodes, network}, {.placement = PlaceTasks(tasks.tasks(), tasks.tasks())});
   NodeMapping mapping{.placement = placement, .nodes = std::set(nodes.begin(), nodes.end()).size()};
   mapping.node_of_rank = nodes;
-  AddLoadBalance(result.loads, nodes, mapping);
+  std::vector<double> loads;
+  for (const std::vector<Tick>& task : result.loads) {
+    loads.push_back(static_cast<double>(std::accumulate(task.begin(), task.end(), Tick{0})));
+  }
+  const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
+  const double largest_node = LargestNodeLoad(loads, nodes);
+  if (largest_node > 0) {
+    mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, std::ranges::max(loads));
+    mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(loads.size()), largest_node);
+  }
   if (result.messages > 0) {
     mapping.remote_share = static_cast<double>(result.between_nodes) / static_cast<double>(result.messages);
   }
@@ -253,18 +242,16 @@ std::size_t MostOnANode(const Nodes& nodes) {
   return std::ranges::max_element(ranks, {}, &Entry::second)->second;
 }
 
-// Nodes of ranks so that few bytes leave them: as bisection would place tasks that all compute the same.
-Nodes ByMessages(const TaskProgram& tasks, const Nodes& nodes, std::size_t count) {
-  const BalancingProblem problem{.processors = count,
-                                 .placement = {nodes.begin(), nodes.end()},
-                                 .loads = std::vector<double>(nodes.size(), 1),
-                                 .edges = tasks.edges};
-  const std::vector<std::uint32_t> placement = DecideBisection(problem, 1).placement;
-  return Renumbered({placement.begin(), placement.end()});
-}
-
 Nodes NodesFor(Placement placement, const TaskProgram& tasks, const Nodes& nodes, std::size_t count) {
-  if (placement == Placement::kByMessages) return ByMessages(tasks, nodes, count);
+  if (placement == Placement::kByMessages) {
+    // So that few bytes leave them: as bisection would place tasks that all compute the same.
+    const BalancingProblem problem{.processors = count,
+                                   .placement = {nodes.begin(), nodes.end()},
+                                   .loads = std::vector<double>(nodes.size(), 1),
+                                   .edges = tasks.edges};
+    const std::vector<std::uint32_t> decided = DecideBisection(problem, 1).placement;
+    return Renumbered({decided.begin(), decided.end()});
+  }
   const std::vector<std::uint32_t> places = PlaceTasks(nodes.size(), count, placement);
   return {places.begin(), places.end()};
 }

@@ -149,25 +149,23 @@ double RelativeIteration(const Comparison& comparison, const std::vector<Balance
   return Quantile(ratios, 0.9);
 }
 
-void Sort(const Comparison& comparison, const std::vector<BalanceOutcome>& all, bool by_robustness,
-          std::vector<std::size_t>& outcomes) {
-  SortByLongRun(outcomes, [&](std::size_t i) {
-    return std::pair(RelativeIteration(comparison, all, i, by_robustness),
-                     all[i].makespan / all[comparison.references[i]].makespan);
-  });
-}
-
 void RankOutcomes(const Comparison& comparison, WhatIf& what_if) {
   const std::vector<BalanceOutcome>& outcomes = what_if.outcomes;
   std::vector<std::size_t>&by_time = what_if.by_time, &by_robustness = what_if.by_robustness;
   by_time.clear(), by_robustness.clear();
+  const auto sort = [&](std::vector<std::size_t>& some, bool is_by_robustness) {
+    SortByLongRun(some, [&](std::size_t i) {
+      return std::pair(RelativeIteration(comparison, outcomes, i, is_by_robustness),
+                       outcomes[i].makespan / outcomes[comparison.references[i]].makespan);
+    });
+  };
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (Balances(outcomes[i])) by_time.push_back(i);
   }
-  Sort(comparison, outcomes, false, by_time);
+  sort(by_time, false);
   std::ranges::copy_if(by_time, std::back_inserter(by_robustness),
                        [&](std::size_t i) { return !outcomes[i].replicas.empty(); });
-  Sort(comparison, outcomes, true, by_robustness);
+  sort(by_robustness, true);
 }
 
 // Replicas for the best outcomes and all that these are compared with.
@@ -318,20 +316,6 @@ std::set<std::size_t> Intervals(const SweepOptions& options, std::size_t iterati
   return usual.size() < 2 ? reaching({1, 2, 5}) : usual;  // short phases get at least two
 }
 
-// Intervals asked for after which the phase of a run is over.
-void AddTooLong(const std::vector<SweepRun>& runs, const SweepOptions& options, std::vector<LeftOut>& left_out) {
-  for (std::size_t run = 0; run < runs.size(); ++run) {
-    const std::size_t iterations = runs[run].tasks->iterations;
-    for (const std::size_t interval : std::set(options.intervals.begin(), options.intervals.end())) {
-      if (interval < iterations) continue;
-      const std::size_t tasks = runs[run].tasks->tasks();
-      left_out.push_back({{.run = run, .tasks = tasks, .interval = interval},
-                          fmt::format("the phase has {} iterations on {} ranks, so no balancing point comes after {}",
-                                      iterations, tasks, interval)});
-    }
-  }
-}
-
 // Numbers of processors that the tasks of a run are placed on.
 std::set<std::size_t> ProcessorCounts(const SweepOptions& options, std::size_t tasks) {
   std::set<std::size_t> processors;
@@ -351,22 +335,6 @@ std::set<std::size_t> ProcessorCounts(const SweepOptions& options, std::size_t t
   return processors;
 }
 
-// Processors and levels asked for that no run has ranks for.
-void AddMissing(const std::vector<SweepRun>& runs, const SweepOptions& options, std::vector<LeftOut>& left_out) {
-  for (const std::size_t processors : options.processors) {
-    for (const std::size_t level : options.levels) {
-      const std::size_t tasks = processors * level;
-      if (std::ranges::any_of(runs, [&](const SweepRun& run) { return run.tasks->tasks() == tasks; })) continue;
-      left_out.push_back({{.tasks = tasks, .processors = processors}, fmt::format("no run has {} ranks", tasks)});
-    }
-  }
-}
-
-bool IsSwept(const Strategy& strategy, const SweepOptions& options) {
-  const std::vector<std::string>& ids = options.strategies;
-  return strategy.moves && (ids.empty() ? strategy.is_default : std::ranges::count(ids, strategy.id) > 0);
-}
-
 void AddConfigurations(std::size_t run, const SweepRun& of, std::size_t processors, const SweepOptions& options,
                        std::vector<BalanceConfiguration>& configurations) {
   for (const Placement placement : options.placements) {
@@ -377,7 +345,9 @@ void AddConfigurations(std::size_t run, const SweepRun& of, std::size_t processo
                                        .placement = placement};
     configurations.push_back(configuration);
     for (const Strategy& strategy : Strategies()) {
-      if (!IsSwept(strategy, options)) continue;
+      const std::vector<std::string>& ids = options.strategies;
+      const bool is_chosen = ids.empty() ? strategy.is_default : std::ranges::count(ids, strategy.id) > 0;
+      if (!strategy.moves || !is_chosen) continue;
       for (const std::size_t interval : Intervals(options, of.tasks->iterations)) {
         configuration.strategy = strategy.id;
         configuration.interval = interval;
@@ -391,8 +361,24 @@ void AddConfigurations(std::size_t run, const SweepRun& of, std::size_t processo
 
 std::vector<BalanceConfiguration> ConfigurationsOf(const std::vector<SweepRun>& runs, const SweepOptions& options,
                                                    std::vector<LeftOut>& left_out) {
-  AddMissing(runs, options, left_out);
-  AddTooLong(runs, options, left_out);
+  // Processors and levels asked for that no run has ranks for.
+  for (const std::size_t processors : options.processors) {
+    for (const std::size_t level : options.levels) {
+      const std::size_t tasks = processors * level;
+      if (std::ranges::any_of(runs, [&](const SweepRun& run) { return run.tasks->tasks() == tasks; })) continue;
+      left_out.push_back({{.tasks = tasks, .processors = processors}, fmt::format("no run has {} ranks", tasks)});
+    }
+  }
+  // Intervals asked for after which the phase of a run is over.
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    const std::size_t iterations = runs[run].tasks->iterations, tasks = runs[run].tasks->tasks();
+    for (const std::size_t interval : std::set(options.intervals.begin(), options.intervals.end())) {
+      if (interval < iterations) continue;
+      left_out.push_back({{.run = run, .tasks = tasks, .interval = interval},
+                          fmt::format("the phase has {} iterations on {} ranks, so no balancing point comes after {}",
+                                      iterations, tasks, interval)});
+    }
+  }
   std::vector<std::set<std::size_t>> processors;
   std::set<std::size_t> all;
   for (const SweepRun& run : runs) {

@@ -21,12 +21,6 @@ double Collective(const Machine& machine, CollectiveKind kind, double bytes) {
                            {ranks, bytes, bytes, bytes * static_cast<double>(ranks), 2 * bytes});
 }
 
-// A node is at least as fast within as to others, where only that is known.
-double TransferSeconds(const Network& network, bool is_local, double bytes) {
-  const bool is_known = std::isfinite(network.local.bandwidth);
-  return (is_local && is_known ? network.local : network.remote).TransferSeconds(bytes);
-}
-
 // Transfers that each owner, a processor or a node, can have at once in one direction, by when they end.
 using Ports = std::vector<std::vector<double>>;  // none: any number at once
 
@@ -99,7 +93,10 @@ double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>
     const Link& link = is_local ? network->local : network->remote;
     double start = std::max(NextFree(sender[from[task]]), NextFree(receiver[to[task]]));
     if (!is_local) start = std::max({start, NextFree(leaving[node]), NextFree(arriving[other])});
-    const double until = start + TransferSeconds(*network, is_local, task_bytes[task]);
+    // A node is at least as fast within as to others, where only that is known.
+    const bool is_known = std::isfinite(network->local.bandwidth);
+    const double until =
+        start + (is_local && is_known ? network->local : network->remote).TransferSeconds(task_bytes[task]);
     Take(sender[from[task]], until);
     Take(receiver[to[task]], until);
     if (!is_local) {
