@@ -120,19 +120,34 @@ class RankSlack {
     while (end_wait_ > 0 && waits_[end_wait_ - 1].call >= first_) --end_wait_;
     unentered_ = first_;
     Posts posts = posts_;
-    std::size_t wait = end_wait_;
+    std::size_t next_wait = end_wait_;
     for (std::size_t call = first_; call < end_; ++call) {
-      const bool enters = own().enter(call) >= begin;
-      const bool waits = wait < waits_.size() && waits_[wait].call == call;
-      CollectCall(call, enters, call < left, waits ? &waits_[wait] : nullptr, posts, [&](const Moment& moment) {
-        const auto stretch = std::ranges::find_if(stretches, [&](Tick from) { return moment.tick >= from; });
-        moments[static_cast<std::size_t>(stretch - stretches.begin())].push_back(moment);
-      });
-      wait += waits;
+      const Tick enter = own().enter(call), leave = own().leave(call);
+      const bool enters = enter >= begin;
+      const bool waits = next_wait < waits_.size() && waits_[next_wait].call == call;
+      const WaitState* wait = waits ? &waits_[next_wait++] : nullptr;
+      const auto add = [&](Tick tick, std::uint32_t target, Happening what) {
+        const auto stretch = std::ranges::find_if(stretches, [&](Tick from) { return tick >= from; });
+        moments[static_cast<std::size_t>(stretch - stretches.begin())].push_back(
+            {tick, wait != nullptr ? enter + wait->length : enter, records_.rank, static_cast<std::uint32_t>(call),
+             target, what, wait != nullptr && wait->kind == WaitKind::kLateReceiver});
+      };
+      if (waits && enters) add(enter, 0, Happening::kWaited);
+      const std::size_t end_record = FirstRecord(call + 1);
+      for (std::size_t record = FirstRecord(call); record < end_record; ++record) {
+        const RecordPart part = NextPart(records_.timeline, records_.matching, record, posts);
+        if (!part.IsMatched()) continue;
+        const auto type = static_cast<std::size_t>(part.type);
+        constexpr Happening kDone[] = {Happening::kSent, Happening::kReceived, Happening::kCollectiveDone};
+        constexpr Happening kPosted[] = {Happening::kSendPosted, Happening::kReceivePosted,
+                                         Happening::kCollectivePosted};
+        if (part.completes && call < left) add(leave, part.number, kDone[type]);
+        if (part.posts && enters) add(enter, part.number, kPosted[type]);
+      }
       if (enters) continue;
       unentered_ = call + 1;
       posts_ = posts;
-      end_wait_ = wait;
+      end_wait_ = next_wait;
     }
     is_begun_ = true;
   }
@@ -167,29 +182,6 @@ class RankSlack {
     for (std::size_t record = first; record < end; ++record) {
       const OperationPart part = PartOf(records_.timeline.record_kind(record));
       posts_[part.type] -= part.posts;
-    }
-  }
-
-  // `enters`, `leaves`: it does in the stretches. `posts` go on behind the call.
-  template <typename AddMoment>
-  void CollectCall(std::size_t call, bool enters, bool leaves, const WaitState* wait, Posts& posts,
-                   const AddMoment& add_moment) const {
-    const Tick enter = own().enter(call), leave = own().leave(call);
-    const auto add = [&](Tick tick, std::uint32_t target, Happening what) {
-      add_moment(Moment{tick, wait != nullptr ? enter + wait->length : enter, records_.rank,
-                        static_cast<std::uint32_t>(call), target, what,
-                        wait != nullptr && wait->kind == WaitKind::kLateReceiver});
-    };
-    if (wait != nullptr && enters) add(enter, 0, Happening::kWaited);
-    const std::size_t end = FirstRecord(call + 1);
-    for (std::size_t record = FirstRecord(call); record < end; ++record) {
-      const RecordPart part = NextPart(records_.timeline, records_.matching, record, posts);
-      if (!part.IsMatched()) continue;
-      const auto type = static_cast<std::size_t>(part.type);
-      constexpr Happening kDone[] = {Happening::kSent, Happening::kReceived, Happening::kCollectiveDone};
-      constexpr Happening kPosted[] = {Happening::kSendPosted, Happening::kReceivePosted, Happening::kCollectivePosted};
-      if (part.completes && leaves) add(leave, part.number, kDone[type]);
-      if (part.posts && enters) add(enter, part.number, kPosted[type]);
     }
   }
 
@@ -242,7 +234,30 @@ class SlackSearch {
     while (!begins.empty()) {
       Stretches stretches;
       for (; !begins.empty() && stretches.size() < kStretches; begins.pop_back()) stretches.push_back(begins.back());
-      Walk(stretches);
+      ForEachInBlocks(
+          [&](std::size_t rank, std::size_t block) { ranks_[rank]->Collect(stretches, of_blocks_[block]); });
+      ParallelFor(stretches.size(), [&](std::size_t i) {
+        moments_[i].clear();
+        for (MomentsByStretch& of_block : of_blocks_) {
+          moments_[i].insert(moments_[i].end(), of_block[i].begin(), of_block[i].end());
+          of_block[i].clear();
+        }
+        // From the last moment to the first; on one rank a call before those that precede it, left before entered.
+        std::ranges::sort(moments_[i], [](const Moment& a, const Moment& b) {
+          if (a.tick != b.tick) return a.tick > b.tick;
+          return std::tuple(a.rank, b.call, a.what, a.target) < std::tuple(b.rank, a.call, b.what, b.target);
+        });
+      });
+      for (std::size_t i = 0; i < stretches.size(); ++i) {
+        for (const Moment& moment : moments_[i]) TakeMoment(moment);
+      }
+      ForEachInBlocks([&](std::size_t rank, std::size_t block) {
+        ranks_[rank]->VisitActivities([&](PathId path, Tick execution, Tick slack) {
+          Lower(slack, blocks_[block].of_path[path]);
+          Lower(slack, of_rank_[rank]);
+          if (slack <= little_) blocks_[block].nearly_critical[path] += static_cast<double>(execution);
+        });
+      });
     }
     const std::size_t paths = states_.activities.paths.size();
     Slack result{std::move(of_rank_), std::vector<std::optional<Tick>>(paths), std::vector<double>(paths)};
@@ -256,32 +271,6 @@ class SlackSearch {
   }
 
  private:
-  void Walk(const Stretches& stretches) {
-    ForEachInBlocks([&](std::size_t rank, std::size_t block) { ranks_[rank]->Collect(stretches, of_blocks_[block]); });
-    ParallelFor(stretches.size(), [&](std::size_t i) {
-      moments_[i].clear();
-      for (MomentsByStretch& of_block : of_blocks_) {
-        moments_[i].insert(moments_[i].end(), of_block[i].begin(), of_block[i].end());
-        of_block[i].clear();
-      }
-      // From the last moment to the first; on one rank a call before those that precede it, left before entered.
-      std::ranges::sort(moments_[i], [](const Moment& a, const Moment& b) {
-        if (a.tick != b.tick) return a.tick > b.tick;
-        return std::tuple(a.rank, b.call, a.what, a.target) < std::tuple(b.rank, a.call, b.what, b.target);
-      });
-    });
-    for (std::size_t i = 0; i < stretches.size(); ++i) {
-      for (const Moment& moment : moments_[i]) TakeMoment(moment);
-    }
-    ForEachInBlocks([&](std::size_t rank, std::size_t block) {
-      ranks_[rank]->VisitActivities([&](PathId path, Tick execution, Tick slack) {
-        Lower(slack, blocks_[block].of_path[path]);
-        Lower(slack, of_rank_[rank]);
-        if (slack <= little_) blocks_[block].nearly_critical[path] += static_cast<double>(execution);
-      });
-    });
-  }
-
   // Calls body(rank, block) for all that are present.
   template <typename Body>
   void ForEachInBlocks(Body body) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <queue>
 #include <tuple>
 #include <unordered_map>
@@ -12,28 +13,6 @@
 
 namespace farscale {
 namespace {
-
-// Finds when a rank was last in a call path.
-class PathVisits {
- public:
-  PathVisits(const RankActivities& activities, std::size_t paths) : activities_(activities.size()), first_(paths + 1) {
-    for (std::size_t a = 0; a < activities.size(); ++a) ++first_[activities.path(a) + 1];
-    for (std::size_t path = 0; path < paths; ++path) first_[path + 1] += first_[path];
-    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (std::uint32_t a = 0; a < activities.size(); ++a) activities_[next[activities.path(a)]++] = a;
-  }
-
-  // The last activity in the path before `activity`; that one itself when there is none.
-  std::size_t LastBefore(std::size_t activity, PathId path) const {
-    const auto first = activities_.begin() + first_[path], end = activities_.begin() + first_[path + 1];
-    const auto behind = std::lower_bound(first, end, activity);
-    return behind == first ? activity : *std::prev(behind);
-  }
-
- private:
-  std::vector<std::uint32_t> activities_;  // path by path, rising
-  std::vector<std::uint32_t> first_;       // one a path, and the end
-};
 
 // Waiting that flows back to the waits of one rank, asked for from the last wait to the first. Short ranges are added
 // wait by wait, long ones at their ends. Room is made for waits that something flows back to, and given up behind the
@@ -113,13 +92,22 @@ class DelayAccounts {
     const double all = static_cast<double>(activities.ranks.size()) * states.length();
     raster_unit_ = std::exp2(std::ilogb(std::max(1.0, all)) + 1 - kRasterBits);
     visits_.resize(ranks);
+    first_visit_.resize(ranks);
     place_.resize(ranks);
     for (const RankWaits& rank : states.ranks) {
       ledgers_.emplace_back(rank.waits.size());
       costs_.ranks.emplace_back().waits.resize(rank.waits.size());
     }
     ParallelFor(iterations_ > 1 ? ranks : 0, [&](std::size_t rank) {
-      if (activities.ranks[rank].present) visits_[rank].emplace(activities.ranks[rank], activities.paths.size());
+      const RankActivities& own = activities.ranks[rank];
+      if (!own.present) return;
+      std::vector<std::uint32_t>& first = first_visit_[rank];
+      first.resize(activities.paths.size() + 1);
+      for (std::size_t a = 0; a < own.size(); ++a) ++first[own.path(a) + 1];
+      std::partial_sum(first.begin(), first.end(), first.begin());
+      std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+      visits_[rank].resize(own.size());
+      for (std::uint32_t a = 0; a < own.size(); ++a) visits_[rank][next[own.path(a)]++] = a;
     });
     const LossRaster empty{std::min(kRasterCells, ranks), std::min(kRasterCells, iterations_), {}};
     costs_.rasters.assign(activities.paths.size(), empty);
@@ -242,8 +230,11 @@ class DelayAccounts {
     std::size_t iteration = 0;
     if (iterations_ > 1) {
       const RankActivities& delayer = states_.activities.ranks[wait.delayer];
-      const std::size_t until = delayer.activity_of(wait.delayer_call);
-      iteration = std::min(delayer.IterationOf(visits_[wait.delayer]->LastBefore(until, path)), iterations_ - 1);
+      const std::uint32_t until = delayer.activity_of(wait.delayer_call);
+      const std::vector<std::uint32_t>& firsts = first_visit_[wait.delayer];
+      const auto first = visits_[wait.delayer].begin() + firsts[path];
+      const auto behind = std::lower_bound(first, visits_[wait.delayer].begin() + firsts[path + 1], until);
+      iteration = std::min(delayer.IterationOf(behind == first ? until : *std::prev(behind)), iterations_ - 1);
     }
     raster.Add(wait.delayer * raster.rows / states_.ranks.size(), iteration * raster.columns / iterations_,
                std::round(cost / raster_unit_) * raster_unit_);
@@ -255,8 +246,9 @@ class DelayAccounts {
   const bool charge_end_;
   double raster_unit_ = 0;
   DelayCosts costs_;
-  std::vector<WaitLedger> ledgers_;                // one a rank
-  std::vector<std::optional<PathVisits>> visits_;  // for ranks that are present, where there are iterations
+  std::vector<WaitLedger> ledgers_;  // one a rank
+  // Activities of ranks that are present, where there are iterations: path by path, rising; and where each path begins.
+  std::vector<std::vector<std::uint32_t>> visits_, first_visit_;
   std::vector<std::vector<std::uint32_t>> place_;  // one a rank and path, among the costs of the rank
 };
 
