@@ -57,9 +57,31 @@ class RankSearch {
     ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
       if (call != call_) {
         EndCall();
-        BeginCall(call);
+        call_ = call;
+        how_ = WaitingIn(call).how;
+        // Probes have no records: they lie between the call with the last one and this.
+        for (; next_probe_ < call; ++next_probe_) {
+          if (WaitingIn(next_probe_).how == Waiting::kForNext) probes_.push_back(next_probe_);
+        }
+        next_probe_ = call + 1;
+        dependencies_.clear();
+        is_released_ = false;
       }
-      TakePart(record, part);
+      const std::uint32_t target = records.timeline.record_target(record);
+      switch (part.type) {
+        case OperationClass::kSend:
+          if (part.posts) sends_.emplace_back(target, call);
+          if (part.completes) NeedReceive(part);
+          break;
+        case OperationClass::kReceive:
+          // The receive posted next gets the messages that probes saw.
+          if (part.posts && !probes_.empty()) probes_of_[part.ordinal].swap(probes_);
+          if (part.completes) NeedSend(part, target);
+          break;
+        case OperationClass::kCollective:
+          if (part.completes) NeedCollective(part.number);
+          break;
+      }
     });
     EndCall();
     // A start waits for the last of several posts.
@@ -85,36 +107,6 @@ class RankSearch {
   Tick NeededAt(const WaitState& wait) const { return Enter(wait.call) + wait.length; }
   bool IsLate(const WaitState& wait) const {
     return wait.length > 0 && NeededAt(wait) < records_.activities.leave(wait.call);
-  }
-
-  void BeginCall(std::uint32_t call) {
-    call_ = call;
-    how_ = WaitingIn(call).how;
-    // Probes have no records: they lie between the call with the last one and this.
-    for (; next_probe_ < call; ++next_probe_) {
-      if (WaitingIn(next_probe_).how == Waiting::kForNext) probes_.push_back(next_probe_);
-    }
-    next_probe_ = call + 1;
-    dependencies_.clear();
-    is_released_ = false;
-  }
-
-  void TakePart(std::size_t record, const RecordPart& part) {
-    const std::uint32_t target = records_.timeline.record_target(record);
-    switch (part.type) {
-      case OperationClass::kSend:
-        if (part.posts) sends_.emplace_back(target, call_);
-        if (part.completes) NeedReceive(part);
-        break;
-      case OperationClass::kReceive:
-        // The receive posted next gets the messages that probes saw.
-        if (part.posts && !probes_.empty()) probes_of_[part.ordinal].swap(probes_);
-        if (part.completes) NeedSend(part, target);
-        break;
-      case OperationClass::kCollective:
-        if (part.completes) NeedCollective(part.number);
-        break;
-    }
   }
 
   void EndCall() {
