@@ -269,10 +269,11 @@ std::vector<CauseCandidate> FindCandidates(const Trace& trace, const WaitStates&
   return candidates;
 }
 
-void ReplayWithoutOthers(std::vector<CauseCandidate>& candidates, MeasuredProgram& program) {
-  if (candidates.size() < 2) return;
+// Those that gain enough, alone or once the others are gone, the largest gain first.
+void SelectCauses(const Trace& trace, const WaitStates& states, const CounterNames& names, const LoadTables& loads,
+                  std::vector<CauseCandidate>& candidates, MeasuredProgram& program) {
   std::vector<Fix> fixes;
-  for (std::size_t left_out = 0; left_out <= candidates.size(); ++left_out) {
+  for (std::size_t left_out = 0; candidates.size() > 1 && left_out <= candidates.size(); ++left_out) {
     std::vector<const std::vector<Saving>*> lists;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (i != left_out) lists.push_back(&candidates[i].savings);
@@ -280,13 +281,8 @@ void ReplayWithoutOthers(std::vector<CauseCandidate>& candidates, MeasuredProgra
     fixes.push_back(MakeFix(std::move(lists)));
   }
   const std::vector<Tick> durations = Replay(program, fixes);
-  for (std::size_t i = 0; i < candidates.size(); ++i)
+  for (std::size_t i = 0; i + 1 < durations.size(); ++i)
     candidates[i].cause.gain_last = static_cast<double>(durations[i] - durations.back());
-}
-
-// Those that gain enough, alone or last, the largest gain first.
-void SelectCauses(const Trace& trace, const WaitStates& states, const CounterNames& names, const LoadTables& loads,
-                  std::vector<CauseCandidate>& candidates) {
   const auto gains = [](const CauseCandidate& one) { return std::pair(one.cause.gain, one.cause.gain_last); };
   std::erase_if(candidates, [&](const CauseCandidate& one) {
     return !(std::max(one.cause.gain, one.cause.gain_last) >= kLeastGain * states.length());
@@ -327,21 +323,6 @@ void ReplayPairs(double length, std::vector<CauseCandidate>& candidates, Tick wh
       cause.next = then;
       cause.next_gain = gain;
     }
-  }
-}
-
-// Leaves the causes that gain alone, or with others that stay.
-void DropUseless(double length, std::vector<CauseCandidate>& candidates) {
-  const auto is_useless = [&](const CauseCandidate& one) {
-    return one.cause.gain < kLeastGain * length && one.cause.together.empty();
-  };
-  std::vector<std::optional<std::size_t>> place;
-  std::size_t kept = 0;
-  for (const CauseCandidate& one : candidates) place.push_back(is_useless(one) ? std::nullopt : std::optional(kept++));
-  std::erase_if(candidates, is_useless);
-  for (CauseCandidate& one : candidates) {
-    if (one.cause.next) one.cause.next = place[*one.cause.next];
-    for (std::size_t& other : one.cause.together) other = place[other].value();
   }
 }
 
@@ -393,7 +374,6 @@ void JoinCoupled(double length, std::vector<CauseCandidate>& candidates, Tick wh
       cause(j).joint_gain = cause(i).joint_gain;
     }
   }
-  DropUseless(length, candidates);
 }
 
 }  // namespace
@@ -415,13 +395,22 @@ std::vector<Cause> FindCauses(const Trace& trace, const Matching& matching, cons
     candidates[i].cause = DescribeCause(trace, states, loads, candidates[i]);
     candidates[i].cause.gain = candidates[i].cause.gain_last = static_cast<double>(whole - durations[i + 1]);
   }
-  ReplayWithoutOthers(candidates, program);
-  SelectCauses(trace, states, options.counters, loads, candidates);
+  SelectCauses(trace, states, options.counters, loads, candidates, program);
   ReplayPairs(length, candidates, whole, program);
   JoinCoupled(length, candidates, whole, program);
+  // The causes that gain alone, or with others that stay, are left.
+  const auto is_useless = [&](const CauseCandidate& one) {
+    return one.cause.gain < kLeastGain * length && one.cause.together.empty();
+  };
+  std::vector<std::optional<std::size_t>> place;
+  std::size_t kept = 0;
+  for (const CauseCandidate& one : candidates) place.push_back(is_useless(one) ? std::nullopt : std::optional(kept++));
+  std::erase_if(candidates, is_useless);
   std::vector<Cause> causes;
   for (CauseCandidate& candidate : candidates) {
     Cause& cause = causes.emplace_back(std::move(candidate.cause));
+    if (cause.next) cause.next = place[*cause.next];
+    for (std::size_t& other : cause.together) other = place[other].value();
     cause.worst = FindWorstWait(trace, states, loads, candidate);
     for (double Cause::*gain : {&Cause::gain, &Cause::gain_last, &Cause::next_gain, &Cause::joint_gain})
       cause.*gain *= 1 / trace.ticks_per_second;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/parallel.h"
@@ -9,44 +10,6 @@
 
 namespace farscale {
 namespace {
-
-// Adds ticks of the activities of one rank whose paths are wanted to their iterations.
-void FillRow(const RankActivities& activities, const std::vector<WaitState>& waits,
-             const std::vector<Interval>& iterations, const std::vector<char>& is_wanted, std::vector<Tick>& row) {
-  WaitsByCall of_calls(waits);
-  std::size_t call = 0, column = 0;
-  std::size_t next_call = activities.activity_of(0);
-  // An iteration lasts until its end, from the end of the one before on.
-  const auto part = [&](Tick begin, Tick end) {
-    while (column + 1 < row.size() && iterations[column].end.tick <= begin) ++column;
-    for (std::size_t i = column; begin < end; ++i) {
-      const Tick until = i + 1 < row.size() ? std::min(end, iterations[i].end.tick) : end;
-      row[i] += until - begin;
-      begin = until;
-    }
-  };
-  for (std::size_t a = 0; a < activities.size(); ++a) {
-    const bool is_call = a == next_call;
-    if (is_wanted[activities.path(a)] && is_call) {
-      const std::uint32_t occurrence = activities.occurrence(call);
-      row[std::min<std::size_t>(occurrence == kNoCall ? 0 : occurrence, row.size() - 1)] +=
-          activities.ticks(a) - of_calls.Length(call);
-    } else if (is_wanted[activities.path(a)]) {
-      part(activities.edge(a), activities.edge(a + 1));
-    }
-    if (is_call && ++call <= activities.calls) next_call = activities.activity_of(call);
-  }
-}
-
-// The number of iterations that all ranks in the phase have; 1 where they differ in it.
-std::size_t CommonIterations(const PhaseCut& cut) {
-  std::optional<std::size_t> common;
-  for (const RankCut& rank : cut.ranks) {
-    if (rank.present && rank.iterations.size() != common.value_or(rank.iterations.size())) return 1;
-    if (rank.present) common = rank.iterations.size();
-  }
-  return std::max<std::size_t>(1, common.value_or(1));
-}
 
 constexpr double kShortestStep = 0.001;  // share of the computation of the rank in the iteration; chosen
 
@@ -81,16 +44,6 @@ std::vector<double> Steps(const RankTimeline& timeline, const Interval& iteratio
 // Cells of one load at most, beyond which neighbouring columns are joined; chosen: a table is smaller than the trace.
 constexpr std::size_t kMostCells = std::size_t{1} << 22;
 
-bool HaveEquallyMany(const std::vector<std::uint64_t>& visits) {
-  std::uint64_t common = 0;
-  for (const std::uint64_t of_rank : visits) {
-    if (of_rank == 0) continue;
-    if (common != 0 && of_rank != common) return false;
-    common = of_rank;
-  }
-  return common > 1;
-}
-
 }  // namespace
 
 std::vector<double> LoadMatrix::Sums() const {
@@ -117,16 +70,42 @@ LoadMatrix FindLoad(const Trace& trace, const PhaseCut& cut, const WaitStates& s
   for (std::size_t rank = 0; rank < activities.ranks.size(); ++rank) {
     if (activities.ranks[rank].present) load.ranks.push_back(rank);
   }
-  load.iterations = CommonIterations(cut);
+  std::set<std::size_t> counts;  // of iterations
+  for (const RankCut& rank : cut.ranks) {
+    if (rank.present) counts.insert(rank.iterations.size());
+  }
+  load.iterations = counts.size() == 1 ? std::max<std::size_t>(1, *counts.begin()) : 1;
   load.seconds.resize(load.ranks.size() * load.iterations);
   std::vector<char> is_wanted(activities.paths.size());
   for (PathId other = 0; other < is_wanted.size(); ++other) {
     is_wanted[other] = path ? other == *path : IsUseful(activities.paths, other);
   }
   ParallelFor(load.ranks.size(), [&](std::size_t i) {
-    const std::size_t rank = load.ranks[i];
+    const RankActivities& own = activities.ranks[load.ranks[i]];
+    const std::vector<Interval>& iterations = cut.ranks[load.ranks[i]].iterations;
+    WaitsByCall waits(states.ranks[load.ranks[i]].waits);
     std::vector<Tick> row(load.iterations);
-    FillRow(activities.ranks[rank], states.ranks[rank].waits, cut.ranks[rank].iterations, is_wanted, row);
+    std::size_t call = 0, column = 0;
+    std::size_t next_call = own.activity_of(0);
+    for (std::size_t a = 0; a < own.size(); ++a) {
+      const bool is_call = a == next_call;
+      if (is_wanted[own.path(a)] && is_call) {
+        const std::uint32_t occurrence = own.occurrence(call);
+        row[std::min<std::size_t>(occurrence == kNoCall ? 0 : occurrence, row.size() - 1)] +=
+            own.ticks(a) - waits.Length(call);
+      } else if (is_wanted[own.path(a)]) {
+        // An iteration lasts until its end, from the end of the one before on.
+        Tick begin = own.edge(a);
+        const Tick end = own.edge(a + 1);
+        while (column + 1 < row.size() && iterations[column].end.tick <= begin) ++column;
+        for (std::size_t k = column; begin < end; ++k) {
+          const Tick until = k + 1 < row.size() ? std::min(end, iterations[k].end.tick) : end;
+          row[k] += until - begin;
+          begin = until;
+        }
+      }
+      if (is_call && ++call <= own.calls) next_call = own.activity_of(call);
+    }
     for (std::size_t k = 0; k < row.size(); ++k) load.seconds[i * load.iterations + k] = trace.Seconds(row[k]);
   });
   return load;
@@ -222,14 +201,17 @@ void LoadTables::ChooseColumns(const PhaseCut& cut, const Activities& activities
                                });
   const std::size_t steps = step_ends_.empty() ? 0 : step_ends_.front().size();
   for (std::size_t load = 0; load < loads_.size(); ++load) {
+    const auto most = static_cast<std::size_t>(std::ranges::max(visits[load]));
+    const bool have_equally_many =
+        std::ranges::all_of(visits[load], [&](std::uint64_t of_rank) { return of_rank == 0 || of_rank == most; });
     LoadColumns columns = LoadColumns::kOne;
     std::size_t count = 1;
     if (have_iterations) {
       columns = LoadColumns::kIterations;
       count = cut.iterations;
-    } else if (!is_of_all(load) && HaveEquallyMany(visits[load])) {
+    } else if (!is_of_all(load) && have_equally_many && most > 1) {
       columns = LoadColumns::kVisits;
-      count = static_cast<std::size_t>(std::ranges::max(visits[load]));
+      count = most;
     } else if (steps > 1) {
       columns = LoadColumns::kSteps;
       count = steps + 1;

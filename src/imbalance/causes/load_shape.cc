@@ -119,19 +119,6 @@ bool DescribeGroups(const SortedLoads& sorted, LoadShape& shape, std::vector<std
   return true;
 }
 
-// The least squared correlation with normal scores [Shapiro72] is one that a normal distribution is below of once in a
-// hundred samples, but not stricter than shows.
-bool IsNormal(const SortedLoads& sorted) {
-  double product = 0, scores = 0, variance = 0;
-  for (std::size_t i = 0; i < sorted.loads.size(); ++i) {
-    const double score = NormalQuantile((static_cast<double>(i) + 0.625) / (sorted.Size() + 0.25));
-    product += score * sorted.loads[i];
-    scores += score * score;
-    variance += (sorted.loads[i] - sorted.average) * (sorted.loads[i] - sorted.average);
-  }
-  return product * product >= std::min(0.93, 1 - 3 / sorted.Size()) * scores * variance;
-}
-
 // `places` are of the loads given; those that stand out.
 void DescribeOverRanks(const SortedLoads& sorted, LoadShape& shape, std::vector<std::size_t>& places) {
   shape.spread = sorted.median > 0 ? sorted.spread / sorted.median : 0;
@@ -140,7 +127,17 @@ void DescribeOverRanks(const SortedLoads& sorted, LoadShape& shape, std::vector<
   } else if (sorted.loads.size() < kFewestOfShape) {
     shape.over_ranks = ShapeOverRanks::kUnknown;
   } else if (!DescribeGroups(sorted, shape, places) && !DescribeFew(sorted, shape, places)) {
-    shape.over_ranks = IsNormal(sorted) ? ShapeOverRanks::kGaussian : ShapeOverRanks::kIrregular;
+    double product = 0, scores = 0, variance = 0;
+    for (std::size_t i = 0; i < sorted.loads.size(); ++i) {
+      const double score = NormalQuantile((static_cast<double>(i) + 0.625) / (sorted.Size() + 0.25));
+      product += score * sorted.loads[i];
+      scores += score * score;
+      variance += (sorted.loads[i] - sorted.average) * (sorted.loads[i] - sorted.average);
+    }
+    // The squared correlation with normal scores [Shapiro72]: a normal distribution is below this once in a hundred
+    // samples, but it is not stricter than shows.
+    const bool is_normal = product * product >= std::min(0.93, 1 - 3 / sorted.Size()) * scores * variance;
+    shape.over_ranks = is_normal ? ShapeOverRanks::kGaussian : ShapeOverRanks::kIrregular;
   }
 }
 

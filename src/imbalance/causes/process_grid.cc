@@ -50,28 +50,25 @@ std::size_t Direction(const Extents& extents, const Partners& pair, const std::a
   return std::max(direction, kDirections - 1 - direction);
 }
 
-// In dimension d alone: the pairs at both of its ends.
-bool ClosesRing(const Extents& extents, const std::vector<Partners>& partners, std::size_t d) {
-  std::size_t closing = 0;
-  std::array<bool, 3> alone{};
-  alone[d] = true;
-  for (const Partners& pair : partners) {
-    const Extents a = Coordinates(extents, pair.a), b = Coordinates(extents, pair.b);
-    const bool is_closing = std::max(a[d], b[d]) - std::min(a[d], b[d]) == extents[d] - 1;
-    closing += is_closing && Direction(extents, pair, alone) == Straight(d);
-  }
-  const std::size_t lines = extents[0] * extents[1] * extents[2] / extents[d];
-  return static_cast<double>(closing) >= kUsed * static_cast<double>(lines);
-}
-
 // The partners in a grid with these extents, and whether it explains them: every dimension has neighbours that exchange
 // messages, and most partners are neighbours.
 std::pair<ProcessGrid, bool> LayOut(const Extents& extents, const std::vector<Partners>& partners) {
   ProcessGrid grid;
   std::array<bool, 3> is_periodic{};
   for (std::size_t d = 0; d < 3; ++d) {
-    is_periodic[d] = extents[d] > 2 && ClosesRing(extents, partners, d);
     if (extents[d] == 1) continue;
+    if (extents[d] > 2) {
+      std::size_t closing = 0;  // pairs at both ends of a ring in this dimension alone
+      std::array<bool, 3> alone{};
+      alone[d] = true;
+      for (const Partners& pair : partners) {
+        const Extents a = Coordinates(extents, pair.a), b = Coordinates(extents, pair.b);
+        const bool is_closing = std::max(a[d], b[d]) - std::min(a[d], b[d]) == extents[d] - 1;
+        closing += is_closing && Direction(extents, pair, alone) == Straight(d);
+      }
+      const std::size_t lines = extents[0] * extents[1] * extents[2] / extents[d];
+      is_periodic[d] = static_cast<double>(closing) >= kUsed * static_cast<double>(lines);
+    }
     grid.extents.push_back(extents[d]);
     grid.periodic.push_back(is_periodic[d]);
   }
@@ -124,27 +121,23 @@ Extents ThreeOf(const std::vector<std::size_t>& extents) {
   return three;
 }
 
-// The place of every rank of the phase in a topology; empty unless it has a place for each and for no others.
-std::vector<std::size_t> PlacesIn(const CartesianTopology& topology, const Trace& trace, const PhaseCut& cut) {
-  const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
-  std::vector<std::optional<std::size_t>> place_of(trace.size());
-  for (std::size_t i = 0; i < members.size(); ++i) place_of[static_cast<std::size_t>(members[i])] = topology.places[i];
-  std::vector<std::size_t> places;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (!cut.ranks[rank].present) continue;
-    if (!place_of[rank]) return {};
-    places.push_back(*place_of[rank]);
-  }
-  if (places.size() != members.size()) places.clear();
-  return places;
-}
-
 // As the program laid it out. Of several topologies the one that explains most of the partners.
 std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& cut,
                                             const std::vector<Partners>& partners) {
   std::optional<ProcessGrid> best;
   for (const CartesianTopology& topology : trace.topologies) {
-    std::vector<std::size_t> places = PlacesIn(topology, trace, cut);
+    const std::vector<std::int32_t>& members = trace.communicators[topology.communicator].members;
+    std::vector<std::optional<std::size_t>> place_of(trace.size());
+    for (std::size_t i = 0; i < members.size(); ++i)
+      place_of[static_cast<std::size_t>(members[i])] = topology.places[i];
+    std::vector<std::size_t> places;  // of every rank of the phase
+    std::size_t present = 0;
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      present += cut.ranks[rank].present;
+      if (cut.ranks[rank].present && place_of[rank]) places.push_back(*place_of[rank]);
+    }
+    // It must have a place for each and for no others.
+    if (places.size() != present || places.size() != members.size()) continue;
     std::vector<std::size_t> extents;
     std::vector<bool> periodic;
     for (std::size_t d = 0; d < topology.extents.size(); ++d) {
