@@ -134,29 +134,26 @@ void AddGains(const Comparison& comparison, std::vector<BalanceOutcome>& outcome
   }
 }
 
-// An iteration of a long run over one of the reference; by robustness the worst tenth of the replicas.
-double RelativeIteration(const Comparison& comparison, const std::vector<BalanceOutcome>& outcomes, std::size_t i,
-                         bool by_robustness) {
-  const BalanceOutcome &outcome = outcomes[i], &of = outcomes[comparison.references[i]];
-  const std::vector<double>& replicas = outcome.long_run_replicas;
-  if (!by_robustness || replicas.empty() || of.replicas.empty()) {
-    return LongRunIteration(outcome, comparison.Iterations(outcome)) / LongRunIteration(of, comparison.Iterations(of));
-  }
-  std::vector<double> ratios;
-  for (std::size_t k = 0; k < replicas.size(); ++k) {
-    ratios.push_back(replicas[k] / of.replicas[k] * static_cast<double>(comparison.Iterations(of)));
-  }
-  return Quantile(ratios, 0.9);
-}
-
 void RankOutcomes(const Comparison& comparison, WhatIf& what_if) {
   const std::vector<BalanceOutcome>& outcomes = what_if.outcomes;
   std::vector<std::size_t>&by_time = what_if.by_time, &by_robustness = what_if.by_robustness;
   by_time.clear(), by_robustness.clear();
   const auto sort = [&](std::vector<std::size_t>& some, bool is_by_robustness) {
     SortByLongRun(some, [&](std::size_t i) {
-      return std::pair(RelativeIteration(comparison, outcomes, i, is_by_robustness),
-                       outcomes[i].makespan / outcomes[comparison.references[i]].makespan);
+      const BalanceOutcome &outcome = outcomes[i], &of = outcomes[comparison.references[i]];
+      const double makespan = outcome.makespan / of.makespan;
+      const std::vector<double>& replicas = outcome.long_run_replicas;
+      // An iteration of a long run over one of the reference; by robustness the worst tenth of the replicas.
+      if (!is_by_robustness || replicas.empty() || of.replicas.empty()) {
+        return std::pair(
+            LongRunIteration(outcome, comparison.Iterations(outcome)) / LongRunIteration(of, comparison.Iterations(of)),
+            makespan);
+      }
+      std::vector<double> ratios;
+      for (std::size_t k = 0; k < replicas.size(); ++k) {
+        ratios.push_back(replicas[k] / of.replicas[k] * static_cast<double>(comparison.Iterations(of)));
+      }
+      return std::pair(Quantile(ratios, 0.9), makespan);
     });
   };
   for (std::size_t i = 0; i < outcomes.size(); ++i) {

@@ -94,13 +94,13 @@ void RepeatAll(std::vector<Element>& elements, std::size_t times) {
 // Sender, receiver, communicator and tag, by ranks of the trace.
 using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
-// Messages of a channel whose other side lies beyond the edge of the phase: those received after it, in this order,
-// and rank and number of the receives of those sent before it.
-using CutMessages = std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::uint32_t, std::size_t>>>;
-
-std::map<Channel, CutMessages> FindCutMessages(const TaskProgram& tasks) {
+// The phase with messages that it sends across its end received at its begin, as in the repetition before. These go to
+// `joined`.
+Program JoinRepetitions(const TaskProgram& tasks, std::set<std::uint32_t>& joined) {
   const std::vector<TaskMessage>& messages = tasks.program.task_messages;
-  std::map<Channel, CutMessages> cut;
+  // Messages of a channel whose other side lies beyond the edge of the phase: those received after it, in this order,
+  // and rank and number of the receives of those sent before it.
+  std::map<Channel, std::pair<std::vector<std::uint32_t>, std::vector<std::pair<std::uint32_t, std::size_t>>>> cut;
   for (std::uint32_t rank = 0; rank < tasks.tasks(); ++rank) {
     const RankTimeline& timeline = tasks.trace->timelines[rank];
     const Interval& window = tasks.cut->ranks[rank].window;
@@ -120,16 +120,10 @@ std::map<Channel, CutMessages> FindCutMessages(const TaskProgram& tasks) {
                     }
                   });
   }
-  return cut;
-}
-
-// The phase with messages that it sends across its end received at its begin, as in the repetition before. These go to
-// `joined`.
-Program JoinRepetitions(const TaskProgram& tasks, std::set<std::uint32_t>& joined) {
   Matching matching = *tasks.matching;
-  for (auto& [channel, cut] : FindCutMessages(tasks)) {
+  for (auto& [channel, of_channel] : cut) {
     // As many must come in as go out, else they belong to something else than the iterations.
-    auto& [sent, received] = cut;
+    auto& [sent, received] = of_channel;
     if (sent.empty() || sent.size() != received.size()) continue;
     std::ranges::sort(received);
     for (std::size_t i = 0; i < sent.size(); ++i) {

@@ -21,19 +21,6 @@ double Collective(const Machine& machine, CollectiveKind kind, double bytes) {
                            {ranks, bytes, bytes, bytes * static_cast<double>(ranks), 2 * bytes});
 }
 
-// Transfers that each owner, a processor or a node, can have at once in one direction, by when they end.
-using Ports = std::vector<std::vector<double>>;  // none: any number at once
-
-Ports FreePorts(std::size_t owners, int ports) {
-  return Ports(owners, std::vector<double>(static_cast<std::size_t>(ports), 0));
-}
-
-double NextFree(const std::vector<double>& ports) { return ports.empty() ? 0 : std::ranges::min(ports); }
-
-void Take(std::vector<double>& ports, double until) {
-  if (!ports.empty()) *std::ranges::min_element(ports) = until;
-}
-
 }  // namespace
 
 std::string ToString(Placement placement) { return kPlacements[static_cast<std::size_t>(placement)]; }
@@ -81,9 +68,16 @@ double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>
   const Network* network = TimedNetwork(machine.network);
   if (network == nullptr || task_bytes.empty()) return 0;
   const std::size_t nodes = static_cast<std::size_t>(std::ranges::max(machine.nodes)) + 1;
-  Ports sender = FreePorts(machine.processors(), 1), receiver = sender;
-  Ports leaving = FreePorts(nodes, network->sending.value_or(0));
-  Ports arriving = FreePorts(nodes, network->receiving.value_or(0));
+  // Transfers that each owner, a processor or a node, can have at once in one direction, by when they end; none: any
+  // number at once.
+  using Ports = std::vector<double>;
+  std::vector<Ports> sender(machine.processors(), Ports(1)), receiver = sender;
+  std::vector<Ports> leaving(nodes, Ports(static_cast<std::size_t>(network->sending.value_or(0))));
+  std::vector<Ports> arriving(nodes, Ports(static_cast<std::size_t>(network->receiving.value_or(0))));
+  const auto next_free = [](const Ports& ports) { return ports.empty() ? 0 : std::ranges::min(ports); };
+  const auto take = [](Ports& ports, double until) {
+    if (!ports.empty()) *std::ranges::min_element(ports) = until;
+  };
   double last = 0;
   for (std::size_t task = 0; task < from.size(); ++task) {
     if (from[task] == to[task]) continue;
@@ -91,17 +85,17 @@ double MigrationSeconds(const Machine& machine, const std::vector<std::uint32_t>
     const auto other = static_cast<std::size_t>(machine.nodes[to[task]]);
     const bool is_local = node == other;
     const Link& link = is_local ? network->local : network->remote;
-    double start = std::max(NextFree(sender[from[task]]), NextFree(receiver[to[task]]));
-    if (!is_local) start = std::max({start, NextFree(leaving[node]), NextFree(arriving[other])});
+    double start = std::max(next_free(sender[from[task]]), next_free(receiver[to[task]]));
+    if (!is_local) start = std::max({start, next_free(leaving[node]), next_free(arriving[other])});
     // A node is at least as fast within as to others, where only that is known.
     const bool is_known = std::isfinite(network->local.bandwidth);
     const double until =
         start + (is_local && is_known ? network->local : network->remote).TransferSeconds(task_bytes[task]);
-    Take(sender[from[task]], until);
-    Take(receiver[to[task]], until);
+    take(sender[from[task]], until);
+    take(receiver[to[task]], until);
     if (!is_local) {
-      Take(leaving[node], until);
-      Take(arriving[other], until);
+      take(leaving[node], until);
+      take(arriving[other], until);
     }
     last = std::max(last, until + link.latency);
   }

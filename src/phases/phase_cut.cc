@@ -123,19 +123,6 @@ std::optional<FoundLoop> FindLoopFor(const Trace& trace, const PhaseSpec& spec) 
                       "farscale phases shows what they show");
 }
 
-// Where the calls show no loop, the whole run stands in.
-void TakeFoundLoop(const Trace& trace, PhaseCut& cut) {
-  const std::optional<FoundLoop> loop = FindLoopFor(trace, cut.spec);
-  if (!loop) {
-    cut.diagnostics.Add(anomaly::kNoLoopFound, 1, "in phase " + cut.spec.name);
-    cut.spec.skip = 0;
-    cut.spec.keep.reset();
-    return TakeWholeRun(trace, cut);
-  }
-  cut.ranks = CutLoop(trace, *loop);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) Choose(trace, cut.spec, rank, cut.ranks[rank]);
-}
-
 // The iterations that have parts, without any left out.
 std::optional<std::vector<RankCut>> IterationsWithParts(const Trace& trace, const PhaseSpec& spec) {
   if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
@@ -305,10 +292,16 @@ PhaseCut CutPhase(const Trace& trace, const PhaseSpec& spec) {
     TakeWholeRun(trace, cut);
   } else if (spec.kind == PhaseSpec::Kind::kTimeWindow) {
     TakeTimeWindow(trace, spec, cut);
-  } else if (spec.kind == PhaseSpec::Kind::kFoundLoop) {
-    TakeFoundLoop(trace, cut);
-  } else {
+  } else if (spec.kind != PhaseSpec::Kind::kFoundLoop) {
     FindRegion(trace, spec, cut);
+  } else if (const std::optional<FoundLoop> loop = FindLoopFor(trace, spec)) {
+    cut.ranks = CutLoop(trace, *loop);
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) Choose(trace, spec, rank, cut.ranks[rank]);
+  } else {
+    cut.diagnostics.Add(anomaly::kNoLoopFound, 1, "in phase " + spec.name);  // the whole run stands in
+    cut.spec.skip = 0;
+    cut.spec.keep.reset();
+    TakeWholeRun(trace, cut);
   }
   cut.iterations = 0;
   for (const RankCut& rank : cut.ranks) cut.iterations = std::max(cut.iterations, rank.iterations.size());
