@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/parallel.h"
+#include "base/search.h"
 #include "imbalance/causes/find_causes.h"
 #include "imbalance/causes/load_matrix.h"
 
@@ -111,19 +112,6 @@ void AddShapes(const Trace& trace, const PhaseCut& cut, const WaitStates& states
     auto& [path, shape] = diagnosis.shapes[i];
     shape = FindShape(FindLoad(trace, cut, states, path));
   });
-}
-
-// The time in the occurrences of the phase of the rank that spends most there.
-double LongestInside(const Diagnosis& diagnosis) {
-  double longest = 0;
-  for (const RankLosses& rank : diagnosis.ranks) {
-    double inside = 0;
-    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
-      if (!diagnosis.IsOutside(rank.paths[i])) inside += rank.losses[i].time;
-    }
-    longest = std::max(longest, inside);
-  }
-  return longest;
 }
 
 // Time counts for the outermost function of the runtime.
@@ -269,8 +257,13 @@ std::vector<RankLosses> FindRankLosses(const WaitStates& states, std::vector<Ran
       ranks[one.rank].Of(own.path_of_call(one.call)).completion += static_cast<double>(completion);
     }
   }
-  for (const auto& [key, ticks] : CriticalTicks(activities, critical)) {
-    ranks[key.first].Of(key.second).critical = static_cast<double>(ticks);
+  for (const PathSegment& segment : critical) {
+    const RankActivities& own = activities.ranks[segment.rank];
+    std::size_t a = PartitionIndex(0, own.size() + 1, [&](std::size_t i) { return own.edge(i) <= segment.begin; }) - 1;
+    for (; a < own.size() && own.edge(a) < segment.end; ++a) {
+      const Tick ticks = std::min(own.edge(a + 1), segment.end) - std::max(own.edge(a), segment.begin);
+      if (ticks > 0) ranks[segment.rank].Of(own.path(a)).critical += static_cast<double>(ticks);
+    }
   }
   return ranks;
 }
@@ -332,7 +325,14 @@ Diagnosis Diagnose(const Trace& trace, const Matching& matching, const PhaseCut&
   if (options.latency) diagnosis.latency = FindLatencyGain(trace, matching, states, diagnosis);
   ToSeconds(diagnosis, 1 / trace.ticks_per_second);
   diagnosis.window = trace.Seconds(states.activities.end - states.activities.begin);
-  diagnosis.length = diagnosis.recurs ? LongestInside(diagnosis) : diagnosis.window;
+  diagnosis.length = diagnosis.recurs ? 0 : diagnosis.window;
+  for (const RankLosses& rank : diagnosis.ranks) {
+    double inside = 0;  // the occurrences of the phase
+    for (std::size_t i = 0; i < rank.paths.size(); ++i) {
+      if (!diagnosis.IsOutside(rank.paths[i])) inside += rank.losses[i].time;
+    }
+    if (diagnosis.recurs) diagnosis.length = std::max(diagnosis.length, inside);
+  }
   AddDeviceCalls(diagnosis);
   return diagnosis;
 }

@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,10 +37,6 @@ struct PathSegment {
 // The critical path [Boehme13, section 4.4; docs/formulas.md, critical path]: segments in the order of time. It ends on
 // the rank that ends last; of equals on the lowest.
 std::vector<PathSegment> FindCriticalPath(const WaitStates& states);
-
-// Ticks of the path by rank and call path.
-std::map<std::pair<std::uint32_t, PathId>, Tick> CriticalTicks(const Activities& activities,
-                                                               const std::vector<PathSegment>& segments);
 
 // Activities with less slack than this share of the phase are nearly critical; chosen.
 inline constexpr double kNearlyCritical = 0.05;

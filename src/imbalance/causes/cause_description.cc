@@ -1,6 +1,7 @@
 #include "imbalance/causes/find_causes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -222,9 +223,6 @@ double CountBetween(const RankTimeline& timeline, const PieceEdges& edges, std::
   return end - begin;
 }
 
-// The logarithm of how many times as large it is; 0 where that is unknown.
-double Growth(double now, double usual) { return now > 0 && usual > 0 ? std::log(now / usual) : 0; }
-
 // Sums over some cells of a load.
 struct CellSums {
   double ticks = 0;    // all pieces
@@ -233,6 +231,8 @@ struct CellSums {
   double visits = 0;
   double cells = 0;
 };
+
+using CauseCounters = std::array<std::optional<std::size_t>, 3>;  // instructions, cycles, CPU time
 
 // Without those that a rank does not have, or not where it enters and leaves call paths.
 CauseCounters KnownCounters(const RankTimeline& timeline, CauseCounters counters) {
@@ -246,7 +246,11 @@ CauseCounters KnownCounters(const RankTimeline& timeline, CauseCounters counters
 
 // A part has the share of the logarithms of the ratios that is its own.
 std::vector<CausePart> ComparePlaces(const CellSums& slow, const CellSums& usual, CausePlace place) {
-  const auto growth = [&](double now, double then) { return Growth(now / slow.cells, then / usual.cells); };
+  // The logarithm of how many times as large it is in a cell; 0 where that is unknown.
+  const auto growth = [&](double now, double then) {
+    const double here = now / slow.cells, there = then / usual.cells;
+    return here > 0 && there > 0 ? std::log(here / there) : 0;
+  };
   const double whole = growth(slow.ticks, usual.ticks);
   const double calls = std::max(0.0, growth(slow.visits, usual.visits));
   const bool has_instructions = slow.instructions > 0 && usual.instructions > 0;
@@ -290,8 +294,6 @@ std::vector<CausePart> ComparePlaces(const CellSums& slow, const CellSums& usual
   return parts;
 }
 
-}  // namespace
-
 CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names) {
   const auto find = [&](CounterMeaning meaning) -> std::optional<std::size_t> {
     try {
@@ -303,13 +305,16 @@ CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names)
   return {find(CounterMeaning::kInstructions), find(CounterMeaning::kCycles), find(CounterMeaning::kCpuTime)};
 }
 
+}  // namespace
+
 std::vector<CausePart> FindCauseParts(const Trace& trace, const WaitStates& states, const LoadTables& loads,
-                                      const CauseCounters& counters, const CauseCandidate& candidate) {
+                                      const CounterNames& names, const CauseCandidate& candidate) {
   const LoadDeviation& deviation = candidate.deviation;
   const std::size_t load = candidate.load;
   // Counters count how a host waits, and calls that ask whether a device is done are the more the longer it takes.
   if (loads.is_of_devices(states.activities.paths, load)) return {{CauseClass::kDeviceWait, 1}};
   if (deviation.place == CausePlace::kAlone) return {{CauseClass::kMoreWork, 1}};
+  const CauseCounters counters = ChooseCauseCounters(trace, names);
   CellSums slow, usual;
   // Adds the cells of a row for which is_wanted(column) holds.
   const auto add = [&](std::size_t row, auto is_wanted, CellSums& sums) {

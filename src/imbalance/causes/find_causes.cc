@@ -288,11 +288,10 @@ void SelectCauses(const Trace& trace, const WaitStates& states, const CounterNam
     return !(std::max(one.cause.gain, one.cause.gain_last) >= kLeastGain * states.length());
   });
   std::ranges::stable_sort(candidates, std::greater(), gains);
-  const CauseCounters counters = ChooseCauseCounters(trace, names);
   for (CauseCandidate& candidate : candidates) {
     if (candidate.is_start) continue;
     Cause& cause = candidate.cause;
-    cause.parts = FindCauseParts(trace, states, loads, counters, candidate);
+    cause.parts = FindCauseParts(trace, states, loads, names, candidate);
     // A plane of the grid that fills a node, or socket, is that where counters say that its cores run slower.
     const CauseClass reason = cause.reason();
     const bool runs_slower = reason == CauseClass::kLowerFrequency || reason == CauseClass::kInterruptions;

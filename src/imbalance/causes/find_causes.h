@@ -1,7 +1,6 @@
 // Names the causes of waiting and what the run would gain without each [docs/formulas.md, causes and gains].
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -128,14 +127,11 @@ Cause DescribeCause(const Trace& trace, const WaitStates& states, const LoadTabl
 std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& states, const LoadTables& loads,
                                           const CauseCandidate& candidate);
 
-using CauseCounters = std::array<std::optional<std::size_t>, 3>;  // instructions, cycles, CPU time
-CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names);
-
 // The parts of a deviation by the counters of the trace: more instructions, fewer a cycle, fewer cycles a second, time
 // in which the process did not run, or more visits. Time per cell is visits × instructions a visit × cycles an
 // instruction × seconds a cycle × wall time over CPU time; a part has its share of the logarithms of these ratios.
 // Largest first; they add up to 1.
 std::vector<CausePart> FindCauseParts(const Trace& trace, const WaitStates& states, const LoadTables& loads,
-                                      const CauseCounters& counters, const CauseCandidate& candidate);
+                                      const CounterNames& names, const CauseCandidate& candidate);
 
 }  // namespace farscale

@@ -31,20 +31,6 @@ std::vector<PathSegment> FindCriticalPath(const WaitStates& states) {
   return segments;
 }
 
-std::map<std::pair<std::uint32_t, PathId>, Tick> CriticalTicks(const Activities& activities,
-                                                               const std::vector<PathSegment>& segments) {
-  std::map<std::pair<std::uint32_t, PathId>, Tick> profile;
-  for (const PathSegment& segment : segments) {
-    const RankActivities& own = activities.ranks[segment.rank];
-    std::size_t a = PartitionIndex(0, own.size() + 1, [&](std::size_t i) { return own.edge(i) <= segment.begin; }) - 1;
-    for (; a < own.size() && own.edge(a) < segment.end; ++a) {
-      const Tick ticks = std::min(own.edge(a + 1), segment.end) - std::max(own.edge(a), segment.begin);
-      if (ticks > 0) profile[{segment.rank, own.path(a)}] += ticks;
-    }
-  }
-  return profile;
-}
-
 namespace {
 
 constexpr Tick kNotNeeded = std::numeric_limits<Tick>::max() / 4;
@@ -283,6 +269,7 @@ class SlackSearch {
   }
 
   void TakeMoment(const Moment& moment) {
+    const CollectiveWaits& collectives = states_.collectives;
     RankSlack& rank = *ranks_[moment.rank];
     Tick& slack = rank.slack;
     const auto put_off = [&](Tick latest) { slack = std::min(slack, std::max<Tick>(0, latest - moment.tick)); };
@@ -291,30 +278,28 @@ class SlackSearch {
       case Happening::kSent:
         if (moment.waits_for_receiver) needed_by_sender_[moment.target] = moment.released + slack;
         break;
-      case Happening::kCollectiveDone: PutOffCollective(moment, moment.released + slack); break;
+      case Happening::kCollectiveDone: {
+        // Operations in which only some depend on others keep the earliest tick of those who do.
+        const CollectivePattern pattern = collectives.pattern(moment.target);
+        const bool depends =
+            pattern == CollectivePattern::kAllToAll ||
+            (pattern != CollectivePattern::kNone && collectives.FindNeeded(moment.target, moment.rank) != nullptr);
+        if (depends) needed_[moment.target] = std::min(needed_[moment.target], moment.released + slack);
+        break;
+      }
       case Happening::kWaited: slack += moment.released - moment.tick; break;
       case Happening::kSendPosted: put_off(needed_by_receiver_[moment.target]); break;
       case Happening::kReceivePosted: put_off(needed_by_sender_[moment.target]); break;
-      case Happening::kCollectivePosted: put_off(LatestFor(moment)); break;
+      case Happening::kCollectivePosted: {
+        // In prefixes, too, as if all higher ranks came after: slack is never said to be larger than it is.
+        const CollectivePattern pattern = collectives.pattern(moment.target);
+        const bool gives = pattern != CollectivePattern::kNone &&
+                           (pattern != CollectivePattern::kFromRoot || collectives.IsRoot(moment.target, moment.rank));
+        put_off(gives ? needed_[moment.target] : kNotNeeded);
+        break;
+      }
     }
     moment.what >= Happening::kWaited ? rank.SetBefore(moment.call, slack) : rank.SetAfter(moment.call, slack);
-  }
-
-  // Operations in which only some depend on others keep the earliest tick of those who do.
-  void PutOffCollective(const Moment& moment, Tick latest) {
-    const CollectivePattern pattern = states_.collectives.pattern(moment.target);
-    const bool depends = states_.collectives.FindNeeded(moment.target, moment.rank) != nullptr;
-    if (pattern == CollectivePattern::kNone || (pattern != CollectivePattern::kAllToAll && !depends)) return;
-    needed_[moment.target] = std::min(needed_[moment.target], latest);
-  }
-
-  // In prefixes, too, as if all higher ranks came after: slack is never said to be larger than it is.
-  Tick LatestFor(const Moment& moment) const {
-    const CollectivePattern pattern = states_.collectives.pattern(moment.target);
-    if (pattern == CollectivePattern::kNone) return kNotNeeded;
-    const bool gives =
-        pattern != CollectivePattern::kFromRoot || states_.collectives.IsRoot(moment.target, moment.rank);
-    return gives ? needed_[moment.target] : kNotNeeded;
   }
 
   const WaitStates& states_;

@@ -310,31 +310,7 @@ std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint3
   return call < end && activities.enter(call) < tick ? std::optional(static_cast<std::uint32_t>(call)) : std::nullopt;
 }
 
-std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank) {
-  std::uint64_t flushes = 0;
-  const RankActivities& own = activities.ranks[rank];
-  for (const LockEpoch& epoch : trace.timelines[rank].lock_epochs()) {
-    if (epoch.is_exclusive) continue;
-    const std::size_t end = std::min<std::size_t>(epoch.unlock_call, own.first_call + own.calls);
-    for (std::size_t call = std::max<std::size_t>(epoch.lock_call + 1, own.first_call); call < end; ++call)
-      flushes += trace.regions[trace.timelines[rank].region(call)].call == MpiCall::kWindowLockAll;
-  }
-  return flushes;
-}
-
-void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks) {
-  ParallelFor(ranks.size(), [&](std::size_t rank) {
-    for (std::uint32_t i = 0; i < ranks[rank].waits.size(); ++i) {
-      const WaitState& wait = ranks[rank].waits[i];
-      if (wait.kind != WaitKind::kEarlyWait) continue;
-      const Tick enter = activities.ranks[rank].enter(wait.call);
-      const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
-      ranks[rank].late_completes.emplace_back(i, enter + wait.length - std::max(enter, done));
-    }
-  });
-}
-
-void AddLockWaits(const Trace& trace, WaitStates& states) {
+void AddWindowWaits(const Trace& trace, WaitStates& states) {
   const Activities& activities = states.activities;
   const std::vector<Holding> holdings = FindHoldings(trace, activities);
   std::vector<std::size_t> last_exclusive(holdings.size(), static_cast<std::size_t>(-1));
@@ -373,6 +349,16 @@ void AddLockWaits(const Trace& trace, WaitStates& states) {
       states.ranks[rank].wrong_order[i].first = static_cast<std::uint32_t>(place - waits.begin());
     }
   }
+  ParallelFor(states.ranks.size(), [&](std::size_t rank) {
+    RankWaits& own = states.ranks[rank];
+    for (std::uint32_t i = 0; i < own.waits.size(); ++i) {
+      const WaitState& wait = own.waits[i];
+      if (wait.kind != WaitKind::kEarlyWait) continue;
+      const Tick enter = activities.ranks[rank].enter(wait.call);
+      const Tick done = DoneBefore(trace, activities, wait.delayer, wait.delayer_call);
+      own.late_completes.emplace_back(i, enter + wait.length - std::max(enter, done));
+    }
+  });
 }
 
 }  // namespace farscale

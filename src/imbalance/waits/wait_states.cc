@@ -289,7 +289,14 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, Activiti
     const MessageEnds ends = FindMessageEnds(trace, matching, states.activities);
     ForEachRank(trace, matching, states.activities, [&](std::size_t rank, const RankRecords& records) {
       RankSearch search(records, ends, states.collectives, regions);
-      counts[rank] = {search.needs, search.violations, CountFlushes(trace, states.activities, rank)};
+      std::uint64_t flushes = 0;  // of windows that the rank shares
+      const std::size_t first_call = records.activities.first_call, end_call = first_call + records.activities.calls;
+      for (const LockEpoch& epoch : records.timeline.lock_epochs()) {
+        const std::size_t end = epoch.is_exclusive ? 0 : std::min<std::size_t>(epoch.unlock_call, end_call);
+        for (std::size_t call = std::max<std::size_t>(epoch.lock_call + 1, first_call); call < end; ++call)
+          flushes += trace.regions[records.timeline.region(call)].call == MpiCall::kWindowLockAll;
+      }
+      counts[rank] = {search.needs, search.violations, flushes};
       states.ranks[rank] = std::move(search.waits);
       states.marks[rank] = std::move(search.marks);
     });
@@ -300,9 +307,8 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, Activiti
     states.diagnostics.Add(anomaly::kEndedBeforeNeeded, violations, "on " + NameOfRank(trace, rank));
     states.diagnostics.Add(anomaly::kFlushesMayPoll, flushes, "on " + NameOfRank(trace, rank));
   }
-  AddLockWaits(trace, states);
+  AddWindowWaits(trace, states);
   MirrorMarks(states.marks);
-  AddLateCompletes(trace, states.activities, states.ranks);
   // Every other rank waits for the last one at the end of the phase.
   const std::uint32_t last = FindLastRank(states.activities);
   for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {

@@ -235,16 +235,8 @@ std::uint32_t FindLastRank(const Activities& activities);
 
 WaitStates FindWaitStates(const Trace& trace, const Matching& matching, Activities activities);
 
-// The parts of FindWaitStates that concern windows.
-
-// Calls of the phase in which the rank flushes a window that it shares.
-std::uint64_t CountFlushes(const Trace& trace, const Activities& activities, std::size_t rank);
-
-// Adds the waits for locks of windows, where the trace records these, and marks where they end [docs/formulas.md,
-// wait states].
-void AddLockWaits(const Trace& trace, WaitStates& states);
-
-// Fills late_completes from the early waits.
-void AddLateCompletes(const Trace& trace, const Activities& activities, std::vector<RankWaits>& ranks);
+// The part of FindWaitStates that concerns windows. Adds the waits for their locks, where the trace records these, and
+// marks where they end [docs/formulas.md, wait states]; fills late_completes from the early waits.
+void AddWindowWaits(const Trace& trace, WaitStates& states);
 
 }  // namespace farscale
