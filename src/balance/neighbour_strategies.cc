@@ -18,24 +18,6 @@ struct Flow {
   double load = 0;
 };
 
-// Every pair of neighbours once. Processors whose tasks exchange nothing with others have those with the numbers beside
-// theirs, in a ring.
-std::vector<Flow> Neighbours(const BalancingProblem& problem) {
-  const TaskGraph graph = ProcessorGraph(problem);
-  const auto processors = static_cast<std::uint32_t>(problem.processors);
-  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  for (std::uint32_t p = 0; p < processors; ++p) {
-    for (const auto& [other, bytes] : graph.Of(p)) pairs.insert(std::minmax(p, other));
-    if (!graph.Of(p).empty()) continue;
-    for (const std::uint32_t beside : {(p + 1) % processors, (p + processors - 1) % processors}) {
-      pairs.insert(std::minmax(p, beside));
-    }
-  }
-  std::vector<Flow> flows;
-  for (const auto& [a, b] : pairs) flows.push_back({a, b, 0});
-  return flows;
-}
-
 struct Diffusion {
   const TaskGraph graph;
   const double average, tolerance;
@@ -50,10 +32,22 @@ struct Diffusion {
 std::vector<Flow> FindFlows(const BalancingProblem& problem, Diffusion& diffusion) {
   auto& [graph, average, tolerance, loads, aims, placement, neighbours, tasks, steps] = diffusion;
   if (std::ranges::max(loads) <= tolerance * average) return {};
-  std::vector<Flow> flows = Neighbours(problem);
-  for (const Flow& flow : flows) {
-    neighbours[flow.from].push_back(flow.to);
-    neighbours[flow.to].push_back(flow.from);
+  const TaskGraph of_processors = ProcessorGraph(problem);
+  const auto processors = static_cast<std::uint32_t>(problem.processors);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (std::uint32_t p = 0; p < processors; ++p) {
+    for (const auto& [other, bytes] : of_processors.Of(p)) pairs.insert(std::minmax(p, other));
+    if (!of_processors.Of(p).empty()) continue;
+    // Processors whose tasks exchange nothing with others have those with the numbers beside theirs, in a ring.
+    for (const std::uint32_t beside : {(p + 1) % processors, (p + processors - 1) % processors}) {
+      pairs.insert(std::minmax(p, beside));
+    }
+  }
+  std::vector<Flow> flows;
+  for (const auto& [a, b] : pairs) {
+    flows.push_back({a, b, 0});
+    neighbours[a].push_back(b);
+    neighbours[b].push_back(a);
   }
   const std::size_t most = std::ranges::max(neighbours, {}, &std::vector<std::uint32_t>::size).size();
   const double share = 1 / static_cast<double>(most + 1);

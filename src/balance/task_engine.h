@@ -63,7 +63,6 @@ class TaskEngine {
   Tick KnownTime(std::uint32_t task);
 
   const Link& LinkOf(std::uint32_t message) const;
-  bool WaitsForReceiver(std::uint32_t message);
   void PostSide(std::uint32_t message, Tick time, bool is_sender);
   void Transfer(std::uint32_t message, Tick time);
   void Serve(std::uint32_t message, Tick time);

@@ -15,19 +15,15 @@ const Link& TaskEngine::LinkOf(std::uint32_t message) const {
 }
 
 // A message waits for its receiver or not by the link between its tasks when the first of them posts it.
-bool TaskEngine::WaitsForReceiver(std::uint32_t message) {
+void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
   std::optional<bool>& waits = waits_for_receiver_[message];
   const TaskMessage& of = tasks_.program.task_messages[message];
   if (!waits) waits = of.may_rendezvous && (of.always_waits || of.bytes >= LinkOf(message).eager_limit);
-  return *waits;
-}
-
-void TaskEngine::PostSide(std::uint32_t message, Tick time, bool is_sender) {
-  if (!WaitsForReceiver(message)) {
-    if (is_sender && tasks_.program.task_messages[message].is_awaited) Transfer(message, time);
-    return;
+  if (!*waits) {
+    if (is_sender && of.is_awaited) Transfer(message, time);
+  } else if (const auto start = LaterSide(first_posts_[message], time)) {
+    Transfer(message, *start);
   }
-  if (const auto start = LaterSide(first_posts_[message], time)) Transfer(message, *start);
 }
 
 // A message may start: where nodes limit their transfers it is queued, else its arrival is known.

@@ -171,10 +171,24 @@ std::string Unused(const std::string& name, const std::set<std::string>& taken) 
   return unused;
 }
 
+std::vector<WorkShares> TraitsOf(const RankProfiles& profiles, const RankProfile& profile) {
+  std::vector<WorkShares> traits(3);
+  WorkShares &regions = traits[0], &bursts = traits[1], &calls = traits[2];
+  const double useful = std::max(profile.useful, 1.0);
+  for (const Work& work : profile.regions) regions[profiles.regions[work.kind]] = work.amount / useful;
+  for (const Work& work : profile.bursts) {
+    const auto [before, behind] = CallKindsOfBurst(work.kind);
+    bursts[NameOfCallKind(before) + ", " + NameOfCallKind(behind)] = work.amount / useful;
+  }
+  double total = 0;
+  for (const Work& one : profile.calls) total += one.amount;
+  for (const Work& one : profile.calls) calls[NameOfCallKind(one.kind)] = one.amount / total;
+  return traits;
+}
+
 }  // namespace
 
-std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profiles,
-                                                     const std::vector<std::pair<RankProfile, bool>>& work) {
+std::vector<RankGroup> NameGroups(const RankProfiles& profiles, const std::vector<std::pair<RankProfile, bool>>& work) {
   std::vector<WorkShares> regions, functions;
   bool has_master = false;
   for (const auto& [profile, serves] : work) {
@@ -189,7 +203,7 @@ std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profile
     for (const Work& calls : profile.functions) of_functions[profiles.functions[calls.kind]] = calls.amount / total;
     has_master |= serves;
   }
-  std::vector<std::pair<std::string, bool>> names;
+  std::vector<RankGroup> groups;
   std::set<std::string> taken;
   for (std::size_t i = 0; i < work.size(); ++i) {
     std::string name = Distinctive(regions, i, kOwnRegion);
@@ -203,24 +217,9 @@ std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profile
     }
     name = Unused(name, taken);
     taken.insert(name);
-    names.emplace_back(name, is_own);
+    groups.push_back({name, {}, is_own, TraitsOf(profiles, work[i].first)});
   }
-  return names;
-}
-
-std::vector<WorkShares> TraitsOf(const RankProfiles& profiles, const RankProfile& profile) {
-  std::vector<WorkShares> traits(3);
-  WorkShares &regions = traits[0], &bursts = traits[1], &calls = traits[2];
-  const double useful = std::max(profile.useful, 1.0);
-  for (const Work& work : profile.regions) regions[profiles.regions[work.kind]] = work.amount / useful;
-  for (const Work& work : profile.bursts) {
-    const auto [before, behind] = CallKindsOfBurst(work.kind);
-    bursts[NameOfCallKind(before) + ", " + NameOfCallKind(behind)] = work.amount / useful;
-  }
-  double total = 0;
-  for (const Work& one : profile.calls) total += one.amount;
-  for (const Work& one : profile.calls) calls[NameOfCallKind(one.kind)] = one.amount / total;
-  return traits;
+  return groups;
 }
 
 void MatchNames(const std::vector<std::vector<RankGroup>*>& runs, std::set<std::string> taken) {

@@ -28,12 +28,6 @@ constexpr std::size_t kFewestSamples = 3;
 constexpr std::size_t kMostSamples = 64;
 constexpr double kAround = 0.85;  // share of an iteration's time
 
-// True if a call may wait for others.
-bool Completes(const Region& region) {
-  return region.call == MpiCall::kWait || region.call == MpiCall::kReceive || region.call == MpiCall::kSendReceive ||
-         region.call == MpiCall::kCollective;
-}
-
 std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
   return hash * 0xff51afd7ed558ccd;
@@ -101,7 +95,9 @@ std::string KindOfCalls(const Trace& trace, const TypicalIteration& typical, std
     if (i > 0 && typical.shares[burst] > longest) return "";
     if (burst + 1 == typical.shares.size()) continue;  // no call follows in this iteration
     const Region& function = Function(trace, typical, typical.iteration.begin.call + burst);
-    if (!Completes(function)) {
+    const bool may_wait = function.call == MpiCall::kWait || function.call == MpiCall::kReceive ||
+                          function.call == MpiCall::kSendReceive || function.call == MpiCall::kCollective;
+    if (!may_wait) {
       last = function.name;
       continue;
     }

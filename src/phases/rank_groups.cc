@@ -247,12 +247,8 @@ std::vector<RankGroup> GroupRanks(const Trace& trace, const PhaseCut& cut, Diagn
                   fmt::format("in phase {}: {}", cut.spec.name, FormatRanks(outliers)));
   std::vector<std::pair<RankProfile, bool>> work;
   for (const GroupCandidate& group : groups) work.emplace_back(MeanProfile(profiles, group.ranks), group.serves);
-  const auto names = NameGroups(profiles, work);
-  std::vector<RankGroup> named;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const auto& [name, is_own] = names[i];
-    named.push_back({name, groups[i].ranks, is_own, TraitsOf(profiles, work[i].first)});
-  }
+  std::vector<RankGroup> named = NameGroups(profiles, work);
+  for (std::size_t i = 0; i < groups.size(); ++i) named[i].ranks = std::move(groups[i].ranks);
   return named;
 }
 

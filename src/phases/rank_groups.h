@@ -53,14 +53,11 @@ std::vector<std::optional<std::size_t>> FindClusters(const std::vector<std::size
                                                      double reach, std::size_t fewest);
 
 // For FindGroups [phases/group_spec.cc]. `work`: the mean profile of every group, and whether it serves the others, as
-// a master does. Returns the name of every group, and whether it is its own; else it is a number, in the order of the
-// groups. A group has the name of the region in which its ranks spend the largest share of their useful time beyond
-// what any other group does; without such regions "master" and "workers", or the MPI function that makes up the largest
-// share of its calls beyond that of the others; else a number. No two are the same.
-std::vector<std::pair<std::string, bool>> NameGroups(const RankProfiles& profiles,
-                                                     const std::vector<std::pair<RankProfile, bool>>& work);
-
-std::vector<WorkShares> TraitsOf(const RankProfiles& profiles, const RankProfile& profile);
+// a master does. Returns the groups without their ranks. A group has the name of the region in which its ranks spend
+// the largest share of their useful time beyond what any other group does; without such regions "master" and "workers",
+// or the MPI function that makes up the largest share of its calls beyond that of the others; else a number, in the
+// order of the groups. No two are the same.
+std::vector<RankGroup> NameGroups(const RankProfiles& profiles, const std::vector<std::pair<RankProfile, bool>>& work);
 
 // Ranks [begin, end), or those shares of all ranks.
 struct RankRange {
