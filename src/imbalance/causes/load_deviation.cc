@@ -344,34 +344,30 @@ class DeviationSearch {
     return others;
   }
 
-  // The node, or socket, that has exactly these ranks.
-  void NameHardware(LoadDeviation& found) const {
-    const std::size_t first = found.rows.front();
-    const auto are_same = [&](const std::vector<std::int32_t>& of) {
-      return std::ranges::all_of(found.rows, [&](std::size_t row) { return of[row] == of[first]; });
-    };
-    if (!are_same(places_.nodes)) return;
-    const auto on_node = [&](std::size_t row) { return places_.nodes[row] == places_.nodes[first]; };
-    if (static_cast<std::size_t>(std::ranges::count_if(rows_, on_node)) == found.rows.size()) {
-      found.node = places_.nodes[first];
-      return;
-    }
-    if (places_.sockets.empty() || !are_same(places_.sockets)) return;
-    const auto on_socket = [&](std::size_t row) {
-      return on_node(row) && places_.sockets[row] == places_.sockets[first];
-    };
-    if (static_cast<std::size_t>(std::ranges::count_if(rows_, on_socket)) != found.rows.size()) return;
-    found.node = places_.nodes[first];
-    found.socket = places_.sockets[first];
-  }
-
   std::vector<std::size_t> TakePlanes(const std::vector<std::size_t>& slow, std::size_t dimension) {
     return TakeWhole(
         slow, [&](std::size_t row) { return places_.coordinates[dimension][row]; }, MostPlanes,
         [&](std::size_t coordinate, LoadDeviation& found) {
           found.place = CausePlace::kPlane;
           found.line = GridLine{dimension, coordinate, places_.coordinates.size()};
-          NameHardware(found);
+          // The node, or socket, that has exactly these ranks.
+          const std::size_t first = found.rows.front();
+          const auto are_same = [&](const std::vector<std::int32_t>& of) {
+            return std::ranges::all_of(found.rows, [&](std::size_t row) { return of[row] == of[first]; });
+          };
+          if (!are_same(places_.nodes)) return;
+          const auto on_node = [&](std::size_t row) { return places_.nodes[row] == places_.nodes[first]; };
+          if (static_cast<std::size_t>(std::ranges::count_if(rows_, on_node)) == found.rows.size()) {
+            found.node = places_.nodes[first];
+            return;
+          }
+          if (places_.sockets.empty() || !are_same(places_.sockets)) return;
+          const auto on_socket = [&](std::size_t row) {
+            return on_node(row) && places_.sockets[row] == places_.sockets[first];
+          };
+          if (static_cast<std::size_t>(std::ranges::count_if(rows_, on_socket)) != found.rows.size()) return;
+          found.node = places_.nodes[first];
+          found.socket = places_.sockets[first];
         });
   }
 

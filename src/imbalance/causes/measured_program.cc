@@ -12,33 +12,6 @@
 namespace farscale {
 namespace {
 
-// Marks the receives that the senders of messages wait for.
-void MarkAwaited(const Trace& trace, const Matching& matching, const WaitStates& states,
-                 const std::vector<RegionWaiting>& regions, MessageEnds& ends) {
-  ForEachRank(trace, matching, states.activities, [&](std::size_t rank, const RankRecords& records) {
-    const ReplayRules rules;
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> posts;  // region and bytes
-    std::optional<std::size_t> first;
-    WaitsByCall of_calls(states.ranks[rank].waits);
-    ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
-      if (part.type != OperationClass::kSend) return;
-      const std::uint32_t region = records.Region(call);
-      if (part.posts) {
-        if (!first) first = part.ordinal;
-        posts.emplace_back(region, records.timeline.record_bytes(record));
-      }
-      if (!part.completes || !part.IsMatched() || !first || part.ordinal < *first) return;
-      const auto& [posted_in, bytes] = posts[part.ordinal - *first];
-      MessageEnd& received = ends.received[part.number];  // which only this rank changes
-      if (received.call == kNoCall || regions[posted_in].sends_locally) return;
-      if (regions[region].how != Waiting::kForAll || received.enter >= records.activities.leave(call)) return;
-      const WaitState* wait = of_calls.Find(call);
-      const bool has_waited = wait != nullptr && wait->kind == WaitKind::kLateReceiver;
-      received.is_awaited = has_waited || rules.IsRendezvous(trace.regions[posted_in].call, bytes);
-    });
-  });
-}
-
 // The time of the shortest call of every path beyond its waiting.
 std::vector<Tick> FindShortest(const WaitStates& states) {
   const Activities& activities = states.activities;
@@ -170,7 +143,29 @@ MeasuredProgram MakeMeasuredProgram(const Trace& trace, const Matching& matching
                                     bool receivers_transmit) {
   const std::vector<RegionWaiting> regions = FindRegionWaiting(trace);
   MessageEnds ends = FindMessageEnds(trace, matching, states.activities);
-  MarkAwaited(trace, matching, states, regions, ends);
+  // Marks the receives that the senders of messages wait for.
+  ForEachRank(trace, matching, states.activities, [&](std::size_t rank, const RankRecords& records) {
+    const ReplayRules rules;
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> posts;  // region and bytes
+    std::optional<std::size_t> first;
+    WaitsByCall of_calls(states.ranks[rank].waits);
+    ForEachRecord(records, [&](std::uint32_t call, std::size_t record, const RecordPart& part) {
+      if (part.type != OperationClass::kSend) return;
+      const std::uint32_t region = records.Region(call);
+      if (part.posts) {
+        if (!first) first = part.ordinal;
+        posts.emplace_back(region, records.timeline.record_bytes(record));
+      }
+      if (!part.completes || !part.IsMatched() || !first || part.ordinal < *first) return;
+      const auto& [posted_in, bytes] = posts[part.ordinal - *first];
+      MessageEnd& received = ends.received[part.number];  // which only this rank changes
+      if (received.call == kNoCall || regions[posted_in].sends_locally) return;
+      if (regions[region].how != Waiting::kForAll || received.enter >= records.activities.leave(call)) return;
+      const WaitState* wait = of_calls.Find(call);
+      const bool has_waited = wait != nullptr && wait->kind == WaitKind::kLateReceiver;
+      received.is_awaited = has_waited || rules.IsRendezvous(trace.regions[posted_in].call, bytes);
+    });
+  });
   const std::vector<Tick> shortest = receivers_transmit ? std::vector<Tick>() : FindShortest(states);
   MeasuredProgram measured{states.activities.end - states.activities.begin};
   measured.instructions.resize(trace.size());
