@@ -115,18 +115,6 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kPredictors = {
 
 constexpr std::size_t kReach = 2;  // iterations on either side of the running median; chosen
 
-// Loads of a task as multiples of their running median; 1 where there is none.
-std::vector<double> Residuals(const std::vector<Tick>& loads) {
-  std::vector<double> residuals;
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    const auto begin = loads.begin() + static_cast<std::ptrdiff_t>(i - std::min(i, kReach));
-    const auto end = loads.begin() + static_cast<std::ptrdiff_t>(std::min(loads.size(), i + kReach + 1));
-    const double median = Median(std::vector<double>(begin, end));
-    residuals.push_back(median > 0 && loads[i] > 0 ? static_cast<double>(loads[i]) / median : 1);
-  }
-  return residuals;
-}
-
 }  // namespace
 
 std::string ToString(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].first; }
@@ -175,8 +163,16 @@ std::optional<double> LoadChange(const TaskLoads& loads) {
 
 std::optional<LoadScale> NoiseReplica(const TaskLoads& loads, std::uint64_t seed) {
   if (loads.empty() || loads.front().size() < kFewestNoisyIterations) return std::nullopt;
-  std::vector<std::vector<double>> own;
-  std::ranges::transform(loads, std::back_inserter(own), Residuals);
+  std::vector<std::vector<double>> own;  // loads as multiples of their running median; 1 where there is none
+  for (const std::vector<Tick>& task : loads) {
+    std::vector<double>& residuals = own.emplace_back();
+    for (std::size_t i = 0; i < task.size(); ++i) {
+      const auto begin = task.begin() + static_cast<std::ptrdiff_t>(i - std::min(i, kReach));
+      const auto end = task.begin() + static_cast<std::ptrdiff_t>(std::min(task.size(), i + kReach + 1));
+      const double median = Median(std::vector<double>(begin, end));
+      residuals.push_back(median > 0 && task[i] > 0 ? static_cast<double>(task[i]) / median : 1);
+    }
+  }
   const std::size_t iterations = loads.front().size();
   for (std::size_t i = 0; i < iterations; ++i) {
     std::vector<double> all;

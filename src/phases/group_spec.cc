@@ -67,18 +67,6 @@ bool Matches(const Trace& trace, const GroupSpec& spec, std::size_t rank) {
   });
 }
 
-[[noreturn]] void RefuseEmpty(const Trace& trace, const GroupSpec& spec) {
-  if (!spec.region.empty()) {
-    const std::string advice = DidYouMean(spec.region, trace.UserRegionNames());
-    throw Error(ErrorKind::kUsage, spec.where + ", " + trace.path,
-                fmt::format("no rank enters region '{}' of group '{}'", spec.region, spec.name),
-                advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
-  }
-  throw Error(ErrorKind::kUsage, spec.where + ", " + trace.path,
-              fmt::format("group '{}' has none of the {} ranks", spec.name, trace.size()),
-              "say ranks by their share, such as \"75%-100%\", where their numbers change with the number of ranks");
-}
-
 }  // namespace
 
 std::vector<RankRange> ParseRankRanges(const std::string& text, const std::string& where) {
@@ -98,20 +86,32 @@ std::vector<RankGroup> NamedGroups(const Trace& trace, const std::vector<GroupSp
   std::vector<RankGroup> groups;
   std::vector<std::optional<std::size_t>> owner(trace.size());
   for (std::size_t i = 0; i < specs.size(); ++i) {
+    const GroupSpec& spec = specs[i];
+    const std::string where = spec.where + ", " + trace.path;
     RankGroup group;
-    group.name = specs[i].name;
+    group.name = spec.name;
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      if (!Matches(trace, specs[i], rank)) continue;
+      if (!Matches(trace, spec, rank)) continue;
       if (owner[rank]) {
         const GroupSpec& other = specs[*owner[rank]];
-        throw Error(ErrorKind::kUsage, specs[i].where + ", " + trace.path,
-                    fmt::format("rank {} is in group '{}' and in group '{}'", rank, other.name, specs[i].name),
+        throw Error(ErrorKind::kUsage, where,
+                    fmt::format("rank {} is in group '{}' and in group '{}'", rank, other.name, spec.name),
                     "the other group is at " + other.where);
       }
       owner[rank] = i;
       group.ranks.push_back(rank);
     }
-    if (group.ranks.empty()) RefuseEmpty(trace, specs[i]);
+    if (group.ranks.empty() && spec.region.empty()) {
+      throw Error(
+          ErrorKind::kUsage, where, fmt::format("group '{}' has none of the {} ranks", spec.name, trace.size()),
+          "say ranks by their share, such as \"75%-100%\", where their numbers change with the number of ranks");
+    }
+    if (group.ranks.empty()) {
+      const std::string advice = DidYouMean(spec.region, trace.UserRegionNames());
+      throw Error(ErrorKind::kUsage, where,
+                  fmt::format("no rank enters region '{}' of group '{}'", spec.region, spec.name),
+                  advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
+    }
     groups.push_back(std::move(group));
   }
   RankGroup others;
