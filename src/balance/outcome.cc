@@ -60,6 +60,61 @@ std::vector<double> LongRunReplicas(const BalanceOutcome& outcome, std::size_t i
 // Where part `i` of `count` equal parts of `size` begins.
 std::size_t PartBegin(std::size_t i, std::size_t count, std::size_t size) { return i * size / count; }
 
+using Nodes = std::vector<std::int32_t>;
+
+NodeMapping ReplayMapping(const TaskProgram& tasks, Placement placement, const Nodes& nodes, const Network* network) {
+  const TaskReplayResult result =
+      ReplayTasks(tasks, {nodes, network}, {.placement = PlaceTasks(tasks.tasks(), tasks.tasks())});
+  NodeMapping mapping{.placement = placement, .nodes = std::set(nodes.begin(), nodes.end()).size()};
+  mapping.node_of_rank = nodes;
+  std::vector<double> loads;
+  for (const std::vector<Tick>& task : result.loads) {
+    loads.push_back(static_cast<double>(std::accumulate(task.begin(), task.end(), Tick{0})));
+  }
+  const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
+  const double largest_node = LargestNodeLoad(loads, nodes);
+  if (largest_node > 0) {
+    mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, std::ranges::max(loads));
+    mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(loads.size()), largest_node);
+  }
+  if (result.messages > 0) {
+    mapping.remote_share = static_cast<double>(result.between_nodes) / static_cast<double>(result.messages);
+  }
+  mapping.makespan = tasks.Seconds(result.Makespan());
+  return mapping;
+}
+
+// Nodes numbered by the first rank on each, so that equal mappings are equal.
+Nodes Renumbered(const Nodes& nodes) {
+  std::map<std::int32_t, std::int32_t> numbers;
+  Nodes renumbered;
+  for (const std::int32_t node : nodes) {
+    renumbered.push_back(numbers.emplace(node, static_cast<std::int32_t>(numbers.size())).first->second);
+  }
+  return renumbered;
+}
+
+std::size_t MostOnANode(const Nodes& nodes) {
+  std::map<std::int32_t, std::size_t> ranks;
+  for (const std::int32_t node : nodes) ++ranks[node];
+  using Entry = std::pair<const std::int32_t, std::size_t>;
+  return std::ranges::max_element(ranks, {}, &Entry::second)->second;
+}
+
+Nodes NodesFor(Placement placement, const TaskProgram& tasks, const Nodes& nodes, std::size_t count) {
+  if (placement == Placement::kByMessages) {
+    // So that few bytes leave them: as bisection would place tasks that all compute the same.
+    const BalancingProblem problem{.processors = count,
+                                   .placement = {nodes.begin(), nodes.end()},
+                                   .loads = std::vector<double>(nodes.size(), 1),
+                                   .edges = tasks.edges};
+    const std::vector<std::uint32_t> decided = DecideBisection(problem, 1).placement;
+    return Renumbered({decided.begin(), decided.end()});
+  }
+  const std::vector<std::uint32_t> places = PlaceTasks(nodes.size(), count, placement);
+  return {places.begin(), places.end()};
+}
+
 }  // namespace
 
 std::vector<Tick> ComputedTicks(const TaskProgram& tasks, std::size_t processors, const TaskReplayResult& result) {
@@ -198,65 +253,6 @@ Gain LongRunGainOver(const BalanceOutcome& reference, std::size_t iterations_of_
   return GainOf(LongRunIteration(reference, iterations_of_reference), LongRunIteration(outcome, iterations),
                 LongRunReplicas(reference, iterations_of_reference), LongRunReplicas(outcome, iterations));
 }
-
-namespace {
-
-using Nodes = std::vector<std::int32_t>;
-
-NodeMapping ReplayMapping(const TaskProgram& tasks, Placement placement, const Nodes& nodes, const Network* network) {
-  const TaskReplayResult result =
-      ReplayTasks(tasks, {nodes, network}, {.placement = PlaceTasks(tasks.tasks(), tasks.tasks())});
-  NodeMapping mapping{.placement = placement, .nodes = std::set(nodes.begin(), nodes.end()).size()};
-  mapping.node_of_rank = nodes;
-  std::vector<double> loads;
-  for (const std::vector<Tick>& task : result.loads) {
-    loads.push_back(static_cast<double>(std::accumulate(task.begin(), task.end(), Tick{0})));
-  }
-  const double sum = std::accumulate(loads.begin(), loads.end(), 0.0);
-  const double largest_node = LargestNodeLoad(loads, nodes);
-  if (largest_node > 0) {
-    mapping.load_balance_in = LoadBalanceWithinNodes(largest_node, std::ranges::max(loads));
-    mapping.load_balance_out = LoadBalanceBetweenNodes(sum / static_cast<double>(loads.size()), largest_node);
-  }
-  if (result.messages > 0) {
-    mapping.remote_share = static_cast<double>(result.between_nodes) / static_cast<double>(result.messages);
-  }
-  mapping.makespan = tasks.Seconds(result.Makespan());
-  return mapping;
-}
-
-// Nodes numbered by the first rank on each, so that equal mappings are equal.
-Nodes Renumbered(const Nodes& nodes) {
-  std::map<std::int32_t, std::int32_t> numbers;
-  Nodes renumbered;
-  for (const std::int32_t node : nodes) {
-    renumbered.push_back(numbers.emplace(node, static_cast<std::int32_t>(numbers.size())).first->second);
-  }
-  return renumbered;
-}
-
-std::size_t MostOnANode(const Nodes& nodes) {
-  std::map<std::int32_t, std::size_t> ranks;
-  for (const std::int32_t node : nodes) ++ranks[node];
-  using Entry = std::pair<const std::int32_t, std::size_t>;
-  return std::ranges::max_element(ranks, {}, &Entry::second)->second;
-}
-
-Nodes NodesFor(Placement placement, const TaskProgram& tasks, const Nodes& nodes, std::size_t count) {
-  if (placement == Placement::kByMessages) {
-    // So that few bytes leave them: as bisection would place tasks that all compute the same.
-    const BalancingProblem problem{.processors = count,
-                                   .placement = {nodes.begin(), nodes.end()},
-                                   .loads = std::vector<double>(nodes.size(), 1),
-                                   .edges = tasks.edges};
-    const std::vector<std::uint32_t> decided = DecideBisection(problem, 1).placement;
-    return Renumbered({decided.begin(), decided.end()});
-  }
-  const std::vector<std::uint32_t> places = PlaceTasks(nodes.size(), count, placement);
-  return {places.begin(), places.end()};
-}
-
-}  // namespace
 
 std::vector<NodeMapping> TryMappings(const TaskProgram& tasks, const Nodes& measured_nodes, const Network* network) {
   const Nodes nodes = Renumbered(measured_nodes);

@@ -115,6 +115,60 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kPredictors = {
 
 constexpr std::size_t kReach = 2;  // iterations on either side of the running median; chosen
 
+// Sums of the same loads in another order differ in the last digits. Chosen: well above the rounding of sums of a
+// million loads, well below any difference that matters.
+constexpr double kBoundRounding = 1e-12;
+
+// Processors by the time that they compute so far, least first.
+class LeastLoaded {
+ public:
+  explicit LeastLoaded(std::size_t processors) : seconds_(processors) {
+    for (std::uint32_t p = 0; p < processors; ++p) order_.emplace(0.0, p);
+  }
+
+  // The lowest of those with least.
+  std::uint32_t First() const { return order_.begin()->second; }
+  double Largest() const { return order_.rbegin()->first; }
+  double With(std::uint32_t processor, double seconds) const { return seconds_[processor] + seconds; }
+  void Add(std::uint32_t processor, double seconds) {
+    order_.erase({seconds_[processor], processor});
+    seconds_[processor] += seconds;
+    order_.emplace(seconds_[processor], processor);
+  }
+
+ private:
+  std::vector<double> seconds_;
+  std::set<std::pair<double, std::uint32_t>> order_;
+};
+
+// A node with its processors and tasks.
+struct BalancedNode {
+  std::vector<std::uint32_t> processors;
+  double speed = 0;  // sum over its processors
+  double load = 0;
+  std::set<std::pair<double, std::uint32_t>> tasks;  // sorted by load
+
+  double Time() const { return load / speed; }
+};
+
+std::vector<BalancedNode> BalancedNodes(const BalancingProblem& problem) {
+  std::vector<BalancedNode> nodes;
+  std::map<std::int32_t, std::size_t> numbers;
+  std::vector<std::size_t> node_of;  // per processor
+  for (std::uint32_t p = 0; p < problem.processors; ++p) {
+    node_of.push_back(numbers.emplace(problem.nodes.empty() ? 0 : problem.nodes[p], nodes.size()).first->second);
+    if (node_of.back() == nodes.size()) nodes.emplace_back();
+    nodes[node_of.back()].processors.push_back(p);
+    nodes[node_of.back()].speed += problem.SpeedOf(p);
+  }
+  for (std::uint32_t task = 0; task < problem.tasks(); ++task) {
+    BalancedNode& node = nodes[node_of[problem.placement[task]]];
+    node.load += problem.loads[task];
+    node.tasks.insert({problem.loads[task], task});
+  }
+  return nodes;
+}
+
 }  // namespace
 
 std::string ToString(LoadPredictor predictor) { return kPredictors[static_cast<std::size_t>(predictor)].first; }
@@ -192,36 +246,6 @@ std::optional<LoadScale> NoiseReplica(const TaskLoads& loads, std::uint64_t seed
   return scale;
 }
 
-namespace {
-
-// Sums of the same loads in another order differ in the last digits. Chosen: well above the rounding of sums of a
-// million loads, well below any difference that matters.
-constexpr double kBoundRounding = 1e-12;
-
-// Processors by the time that they compute so far, least first.
-class LeastLoaded {
- public:
-  explicit LeastLoaded(std::size_t processors) : seconds_(processors) {
-    for (std::uint32_t p = 0; p < processors; ++p) order_.emplace(0.0, p);
-  }
-
-  // The lowest of those with least.
-  std::uint32_t First() const { return order_.begin()->second; }
-  double Largest() const { return order_.rbegin()->first; }
-  double With(std::uint32_t processor, double seconds) const { return seconds_[processor] + seconds; }
-  void Add(std::uint32_t processor, double seconds) {
-    order_.erase({seconds_[processor], processor});
-    seconds_[processor] += seconds;
-    order_.emplace(seconds_[processor], processor);
-  }
-
- private:
-  std::vector<double> seconds_;
-  std::set<std::pair<double, std::uint32_t>> order_;
-};
-
-}  // namespace
-
 BalancingDecision DecideGreedy(const BalancingProblem& problem, double /*tolerance*/) {
   BalancingDecision decision{.placement = problem.placement};
   if (HasNothingToBalance(problem)) return decision;
@@ -260,38 +284,6 @@ BalancingDecision DecideGreedyRefine(const BalancingProblem& problem, double tol
   if (processors.Largest() > bound) decision.placement = greedy.placement;
   return decision;
 }
-
-namespace {
-
-// A node with its processors and tasks.
-struct BalancedNode {
-  std::vector<std::uint32_t> processors;
-  double speed = 0;  // sum over its processors
-  double load = 0;
-  std::set<std::pair<double, std::uint32_t>> tasks;  // sorted by load
-
-  double Time() const { return load / speed; }
-};
-
-std::vector<BalancedNode> BalancedNodes(const BalancingProblem& problem) {
-  std::vector<BalancedNode> nodes;
-  std::map<std::int32_t, std::size_t> numbers;
-  std::vector<std::size_t> node_of;  // per processor
-  for (std::uint32_t p = 0; p < problem.processors; ++p) {
-    node_of.push_back(numbers.emplace(problem.nodes.empty() ? 0 : problem.nodes[p], nodes.size()).first->second);
-    if (node_of.back() == nodes.size()) nodes.emplace_back();
-    nodes[node_of.back()].processors.push_back(p);
-    nodes[node_of.back()].speed += problem.SpeedOf(p);
-  }
-  for (std::uint32_t task = 0; task < problem.tasks(); ++task) {
-    BalancedNode& node = nodes[node_of[problem.placement[task]]];
-    node.load += problem.loads[task];
-    node.tasks.insert({problem.loads[task], task});
-  }
-  return nodes;
-}
-
-}  // namespace
 
 BalancingDecision DecideHierarchical(const BalancingProblem& problem, double tolerance) {
   BalancingDecision decision{.placement = problem.placement};

@@ -260,49 +260,6 @@ void AddProductionRun(SweepRun run, const TaskLoads& loads, const SweepOptions& 
   what_if.production = production;
 }
 
-}  // namespace
-
-TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
-                                     const SweepOptions& options, const LoadScale* scale, bool counts_computation) {
-  const Machine machine{NodesInBlocks(configuration.processors, run.per_node), options.network};
-  TaskReplayOptions replay = options;
-  replay.placement = PlaceTasks(configuration.tasks, configuration.processors, configuration.placement);
-  replay.strategy = &StrategyById(configuration.strategy);
-  replay.interval = configuration.interval;
-  replay.scale = scale;
-  replay.counts_computation = counts_computation;
-  replay.costs.task_bytes = run.task_bytes;
-  return ReplayTasks(*run.tasks, machine, replay);
-}
-
-void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
-           WhatIf& what_if) {
-  what_if.same_problem = options.same_problem;
-  what_if.shares_time = options.shares_time;
-  Comparison comparison;
-  for (const SweepRun& run : runs) comparison.loads.push_back(LoadsOf(*run.tasks));
-  ReplayAll(runs, options, progress, what_if);
-  FindReferences(comparison, what_if);
-  AddGains(comparison, what_if.outcomes);
-  RankOutcomes(comparison, what_if);
-  AddReplicas(runs, options, progress, comparison, what_if);
-  AddGains(comparison, what_if.outcomes);
-  RankOutcomes(comparison, what_if);
-  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.empty() ? 0 : what_if.by_time.front()];
-  const std::size_t run = best.configuration.run;
-  if (!what_if.by_time.empty()) {
-    AddHistories(runs, options, best, what_if);
-    AddStateCosts(runs, options, best, what_if);
-    AddOverheadCosts(runs[run], options, best, "switching", &BalancingCosts::switch_seconds, what_if);
-    AddOverheadCosts(runs[run], options, best, "lostLocality", &BalancingCosts::cold_share, what_if);
-  }
-  if (options.iterations > 0) AddProductionRun(runs[run], comparison.loads[run], options, best, what_if);
-}
-
-// The configurations that a sweep simulates.
-
-namespace {
-
 std::set<std::size_t> Intervals(const SweepOptions& options, std::size_t iterations) {
   const auto reaching = [&](const std::vector<std::size_t>& intervals) {
     const std::set<std::size_t> all(intervals.begin(), intervals.end());
@@ -355,6 +312,43 @@ void AddConfigurations(std::size_t run, const SweepRun& of, std::size_t processo
 }
 
 }  // namespace
+
+TaskReplayResult ReplayConfiguration(const SweepRun& run, const BalanceConfiguration& configuration,
+                                     const SweepOptions& options, const LoadScale* scale, bool counts_computation) {
+  const Machine machine{NodesInBlocks(configuration.processors, run.per_node), options.network};
+  TaskReplayOptions replay = options;
+  replay.placement = PlaceTasks(configuration.tasks, configuration.processors, configuration.placement);
+  replay.strategy = &StrategyById(configuration.strategy);
+  replay.interval = configuration.interval;
+  replay.scale = scale;
+  replay.counts_computation = counts_computation;
+  replay.costs.task_bytes = run.task_bytes;
+  return ReplayTasks(*run.tasks, machine, replay);
+}
+
+void Sweep(const std::vector<SweepRun>& runs, const SweepOptions& options, const SweepProgress& progress,
+           WhatIf& what_if) {
+  what_if.same_problem = options.same_problem;
+  what_if.shares_time = options.shares_time;
+  Comparison comparison;
+  for (const SweepRun& run : runs) comparison.loads.push_back(LoadsOf(*run.tasks));
+  ReplayAll(runs, options, progress, what_if);
+  FindReferences(comparison, what_if);
+  AddGains(comparison, what_if.outcomes);
+  RankOutcomes(comparison, what_if);
+  AddReplicas(runs, options, progress, comparison, what_if);
+  AddGains(comparison, what_if.outcomes);
+  RankOutcomes(comparison, what_if);
+  const BalanceOutcome& best = what_if.outcomes[what_if.by_time.empty() ? 0 : what_if.by_time.front()];
+  const std::size_t run = best.configuration.run;
+  if (!what_if.by_time.empty()) {
+    AddHistories(runs, options, best, what_if);
+    AddStateCosts(runs, options, best, what_if);
+    AddOverheadCosts(runs[run], options, best, "switching", &BalancingCosts::switch_seconds, what_if);
+    AddOverheadCosts(runs[run], options, best, "lostLocality", &BalancingCosts::cold_share, what_if);
+  }
+  if (options.iterations > 0) AddProductionRun(runs[run], comparison.loads[run], options, best, what_if);
+}
 
 std::vector<BalanceConfiguration> ConfigurationsOf(const std::vector<SweepRun>& runs, const SweepOptions& options,
                                                    std::vector<LeftOut>& left_out) {

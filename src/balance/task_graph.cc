@@ -102,20 +102,6 @@ void Place(const BalancingProblem& problem, const TaskGraph& graph, double most_
   Place(problem, graph, most_load, second, {goes_high ? begin : begin + larger, smaller}, decision);
 }
 
-}  // namespace
-
-BalancingDecision DecideBisection(const BalancingProblem& problem, double tolerance) {
-  BalancingDecision decision{.placement = problem.placement};
-  if (HasNothingToBalance(problem)) return decision;
-  Tasks tasks(problem.tasks());
-  std::iota(tasks.begin(), tasks.end(), 0u);
-  Place(problem, TaskGraph(problem.tasks(), problem.edges), tolerance * AverageLoad(problem), tasks,
-        {0, static_cast<std::uint32_t>(problem.processors)}, decision);
-  return decision;
-}
-
-namespace {
-
 // Chosen, to bound the time.
 constexpr int kMostSearches = 8;  // in breadth, for a node at the rim
 constexpr int kMostPasses = 8;
@@ -282,6 +268,16 @@ bool ImproveInAPass(Division& division) {
 }
 
 }  // namespace
+
+BalancingDecision DecideBisection(const BalancingProblem& problem, double tolerance) {
+  BalancingDecision decision{.placement = problem.placement};
+  if (HasNothingToBalance(problem)) return decision;
+  Tasks tasks(problem.tasks());
+  std::iota(tasks.begin(), tasks.end(), 0u);
+  Place(problem, TaskGraph(problem.tasks(), problem.edges), tolerance * AverageLoad(problem), tasks,
+        {0, static_cast<std::uint32_t>(problem.processors)}, decision);
+  return decision;
+}
 
 TwoParts DivideInTwo(const TaskGraph& graph, const std::vector<double>& loads, const std::vector<bool>& sides,
                      double first_share, double allowed) {

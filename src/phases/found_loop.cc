@@ -210,44 +210,6 @@ std::size_t ChooseGuide(const Trace& trace, const std::vector<RankLoop>& ranks) 
   return best;
 }
 
-}  // namespace
-
-std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* like) {
-  std::vector<RankLoop> ranks(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    auto& [symbols, loop] = ranks[rank];
-    symbols = CallSymbols(trace, rank);
-    loop = FindLoop(trace, rank, symbols, like);
-  });
-  const std::size_t best = ChooseGuide(trace, ranks);
-  if (best == trace.size()) return std::nullopt;
-  const CallLoop& shown = *ranks[best].second;
-  const auto name = [&](std::uint32_t call) { return trace.regions[trace.timelines[best].region(call)].name; };
-  const Guide guide{TimesOf(trace.timelines[best], shown.borders), name(shown.borders[1] - 1), name(shown.borders[1])};
-  FoundLoop found;
-  found.similarity = shown.similarity;
-  found.calls = shown.calls;
-  found.borders.resize(trace.size());
-  Tick covered = 0, run = 0;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    const RankTimeline& timeline = trace.timelines[rank];
-    run += timeline.end() - timeline.begin();
-    if (timeline.calls() == 0) return std::nullopt;
-    const auto& [symbols, own] = ranks[rank];
-    const bool shows_it = own && own->iterations() == shown.iterations() && own->follows == shown.follows;
-    auto borders =
-        rank == best ? shown.borders : GuidedBorders(trace, timeline, symbols, guide, shows_it ? &*own : nullptr);
-    if (!borders) return std::nullopt;
-    const std::vector<Tick> times = TimesOf(timeline, *borders);
-    covered += times.back() - times.front();
-    found.borders[rank] = std::move(*borders);
-  }
-  found.coverage = static_cast<double>(covered) / static_cast<double>(std::max<Tick>(run, 1));
-  return found;
-}
-
-namespace {
-
 // The computation between two calls lies on the border of two iterations: it ends the one and begins the other. At the
 // ends of the loop each has its part, with what is done before and behind the loop. A burst there that is not much
 // longer than usual is a part; of a longer one, what the other part leaves.
@@ -351,6 +313,40 @@ std::vector<RankCut> CutBetween(const Trace& trace, const FoundLoop& loop, const
 }
 
 }  // namespace
+
+std::optional<FoundLoop> FindLoopOfRun(const Trace& trace, const CallCounts* like) {
+  std::vector<RankLoop> ranks(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    auto& [symbols, loop] = ranks[rank];
+    symbols = CallSymbols(trace, rank);
+    loop = FindLoop(trace, rank, symbols, like);
+  });
+  const std::size_t best = ChooseGuide(trace, ranks);
+  if (best == trace.size()) return std::nullopt;
+  const CallLoop& shown = *ranks[best].second;
+  const auto name = [&](std::uint32_t call) { return trace.regions[trace.timelines[best].region(call)].name; };
+  const Guide guide{TimesOf(trace.timelines[best], shown.borders), name(shown.borders[1] - 1), name(shown.borders[1])};
+  FoundLoop found;
+  found.similarity = shown.similarity;
+  found.calls = shown.calls;
+  found.borders.resize(trace.size());
+  Tick covered = 0, run = 0;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    run += timeline.end() - timeline.begin();
+    if (timeline.calls() == 0) return std::nullopt;
+    const auto& [symbols, own] = ranks[rank];
+    const bool shows_it = own && own->iterations() == shown.iterations() && own->follows == shown.follows;
+    auto borders =
+        rank == best ? shown.borders : GuidedBorders(trace, timeline, symbols, guide, shows_it ? &*own : nullptr);
+    if (!borders) return std::nullopt;
+    const std::vector<Tick> times = TimesOf(timeline, *borders);
+    covered += times.back() - times.front();
+    found.borders[rank] = std::move(*borders);
+  }
+  found.coverage = static_cast<double>(covered) / static_cast<double>(std::max<Tick>(run, 1));
+  return found;
+}
 
 std::vector<RankCut> CutLoop(const Trace& trace, const FoundLoop& loop) {
   const std::vector<BorderBursts> bursts = BurstsOfRanks(trace, loop);

@@ -67,65 +67,6 @@ bool Matches(const Trace& trace, const GroupSpec& spec, std::size_t rank) {
   });
 }
 
-}  // namespace
-
-std::vector<RankRange> ParseRankRanges(const std::string& text, const std::string& where) {
-  std::vector<RankRange> ranges;
-  for (const std::string& part : Split(text, ',')) {
-    const std::optional<RankRange> range = ParseRange(part);
-    if (!range) {
-      throw Error(ErrorKind::kUsage, where, "'" + text + "' is no list of ranks",
-                  "write \"0-11, 16\", or shares of all ranks such as \"75%-100%\"");
-    }
-    ranges.push_back(*range);
-  }
-  return ranges;
-}
-
-std::vector<RankGroup> NamedGroups(const Trace& trace, const std::vector<GroupSpec>& specs) {
-  std::vector<RankGroup> groups;
-  std::vector<std::optional<std::size_t>> owner(trace.size());
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const GroupSpec& spec = specs[i];
-    const std::string where = spec.where + ", " + trace.path;
-    RankGroup group;
-    group.name = spec.name;
-    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      if (!Matches(trace, spec, rank)) continue;
-      if (owner[rank]) {
-        const GroupSpec& other = specs[*owner[rank]];
-        throw Error(ErrorKind::kUsage, where,
-                    fmt::format("rank {} is in group '{}' and in group '{}'", rank, other.name, spec.name),
-                    "the other group is at " + other.where);
-      }
-      owner[rank] = i;
-      group.ranks.push_back(rank);
-    }
-    if (group.ranks.empty() && spec.region.empty()) {
-      throw Error(
-          ErrorKind::kUsage, where, fmt::format("group '{}' has none of the {} ranks", spec.name, trace.size()),
-          "say ranks by their share, such as \"75%-100%\", where their numbers change with the number of ranks");
-    }
-    if (group.ranks.empty()) {
-      const std::string advice = DidYouMean(spec.region, trace.UserRegionNames());
-      throw Error(ErrorKind::kUsage, where,
-                  fmt::format("no rank enters region '{}' of group '{}'", spec.region, spec.name),
-                  advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
-    }
-    groups.push_back(std::move(group));
-  }
-  RankGroup others;
-  others.name = kOtherRanks;
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (!owner[rank]) others.ranks.push_back(rank);
-  }
-  if (!others.ranks.empty()) groups.push_back(std::move(others));
-  if (groups.size() < 2) groups.clear();
-  return groups;
-}
-
-namespace {
-
 // Shares beyond the others' that are worth a name; chosen.
 constexpr double kOwnRegion = 0.25;
 constexpr double kOwnFunction = 0.1;
@@ -187,6 +128,61 @@ std::vector<WorkShares> TraitsOf(const RankProfiles& profiles, const RankProfile
 }
 
 }  // namespace
+
+std::vector<RankRange> ParseRankRanges(const std::string& text, const std::string& where) {
+  std::vector<RankRange> ranges;
+  for (const std::string& part : Split(text, ',')) {
+    const std::optional<RankRange> range = ParseRange(part);
+    if (!range) {
+      throw Error(ErrorKind::kUsage, where, "'" + text + "' is no list of ranks",
+                  "write \"0-11, 16\", or shares of all ranks such as \"75%-100%\"");
+    }
+    ranges.push_back(*range);
+  }
+  return ranges;
+}
+
+std::vector<RankGroup> NamedGroups(const Trace& trace, const std::vector<GroupSpec>& specs) {
+  std::vector<RankGroup> groups;
+  std::vector<std::optional<std::size_t>> owner(trace.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const GroupSpec& spec = specs[i];
+    const std::string where = spec.where + ", " + trace.path;
+    RankGroup group;
+    group.name = spec.name;
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      if (!Matches(trace, spec, rank)) continue;
+      if (owner[rank]) {
+        const GroupSpec& other = specs[*owner[rank]];
+        throw Error(ErrorKind::kUsage, where,
+                    fmt::format("rank {} is in group '{}' and in group '{}'", rank, other.name, spec.name),
+                    "the other group is at " + other.where);
+      }
+      owner[rank] = i;
+      group.ranks.push_back(rank);
+    }
+    if (group.ranks.empty() && spec.region.empty()) {
+      throw Error(
+          ErrorKind::kUsage, where, fmt::format("group '{}' has none of the {} ranks", spec.name, trace.size()),
+          "say ranks by their share, such as \"75%-100%\", where their numbers change with the number of ranks");
+    }
+    if (group.ranks.empty()) {
+      const std::string advice = DidYouMean(spec.region, trace.UserRegionNames());
+      throw Error(ErrorKind::kUsage, where,
+                  fmt::format("no rank enters region '{}' of group '{}'", spec.region, spec.name),
+                  advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
+    }
+    groups.push_back(std::move(group));
+  }
+  RankGroup others;
+  others.name = kOtherRanks;
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!owner[rank]) others.ranks.push_back(rank);
+  }
+  if (!others.ranks.empty()) groups.push_back(std::move(others));
+  if (groups.size() < 2) groups.clear();
+  return groups;
+}
 
 std::vector<RankGroup> NameGroups(const RankProfiles& profiles, const std::vector<std::pair<RankProfile, bool>>& work) {
   std::vector<WorkShares> regions, functions;

@@ -239,6 +239,11 @@ std::vector<IterationPart> Parts(const Trace& trace, const TypicalIteration& typ
   return parts;
 }
 
+// Chosen.
+constexpr double kHeavy = 1.1;      // times the rank's middle iteration
+constexpr std::size_t kFewest = 3;  // that recur
+constexpr double kMostHeavy = 0.5;  // share of all iterations
+
 }  // namespace
 
 const IterationPart* IterationShape::FindPart(const std::string& name) const {
@@ -276,15 +281,6 @@ IterationShape ShapeOf(const Trace& trace, const std::vector<RankCut>& loop) {
   shape.parts = Parts(trace, typical, bursts, shape.landmarks);
   return shape;
 }
-
-namespace {
-
-// Chosen.
-constexpr double kHeavy = 1.1;      // times the rank's middle iteration
-constexpr std::size_t kFewest = 3;  // that recur
-constexpr double kMostHeavy = 0.5;  // share of all iterations
-
-}  // namespace
 
 HeavyIterations FindHeavyIterations(std::size_t ranks, const LoadOfRank& load_of) {
   std::vector<std::size_t> longer;  // ranks that take longer than usual, by iteration

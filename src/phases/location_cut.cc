@@ -51,39 +51,6 @@ std::vector<std::size_t> LocationsOf(const std::vector<std::size_t>& ranks, cons
   return all;
 }
 
-}  // namespace
-
-PhaseCut CutOfLocations(const Trace& trace, const PhaseCut& cut, const Trace& locations) {
-  PhaseCut moved = cut;
-  moved.ranks.assign(locations.size(), {});
-  moved.group = LocationsOf(cut.group, locations);
-  ParallelFor(locations.size(), [&](std::size_t i) {
-    const Location& location = locations.locations[i];
-    const auto rank = static_cast<std::size_t>(location.rank);
-    if (!cut.ranks[rank].present) return;
-    const RankTimeline& timeline = locations.timelines[i];
-    moved.ranks[i] = Moved(cut.ranks[rank], [&](const Interval& interval) -> Interval {
-      const RankTimeline& main = trace.timelines[rank];
-      if (location.thread == 0) {
-        return {MainEdge(main, timeline, interval.begin, true), MainEdge(main, timeline, interval.end, false)};
-      }
-      const Edge begin = EdgeAtTick(timeline, interval.begin.tick, true);
-      const Edge end = WorkerEnd(locations, timeline, interval.end.tick);
-      const bool is_idle = end.tick < begin.tick || end.call < begin.call;  // all the time
-      return {begin, is_idle ? begin : end};
-    });
-  });
-  return moved;
-}
-
-std::vector<RankGroup> GroupsOfLocations(const std::vector<RankGroup>& groups, const Trace& locations) {
-  std::vector<RankGroup> moved = groups;
-  for (RankGroup& group : moved) group.ranks = LocationsOf(group.ranks, locations);
-  return moved;
-}
-
-namespace {
-
 struct CounterSample {
   Tick tick = 0;
   bool is_event = false;
@@ -144,6 +111,35 @@ Value ValueAt(const RankTimeline& timeline, std::size_t counter, const Edge& edg
 }
 
 }  // namespace
+
+PhaseCut CutOfLocations(const Trace& trace, const PhaseCut& cut, const Trace& locations) {
+  PhaseCut moved = cut;
+  moved.ranks.assign(locations.size(), {});
+  moved.group = LocationsOf(cut.group, locations);
+  ParallelFor(locations.size(), [&](std::size_t i) {
+    const Location& location = locations.locations[i];
+    const auto rank = static_cast<std::size_t>(location.rank);
+    if (!cut.ranks[rank].present) return;
+    const RankTimeline& timeline = locations.timelines[i];
+    moved.ranks[i] = Moved(cut.ranks[rank], [&](const Interval& interval) -> Interval {
+      const RankTimeline& main = trace.timelines[rank];
+      if (location.thread == 0) {
+        return {MainEdge(main, timeline, interval.begin, true), MainEdge(main, timeline, interval.end, false)};
+      }
+      const Edge begin = EdgeAtTick(timeline, interval.begin.tick, true);
+      const Edge end = WorkerEnd(locations, timeline, interval.end.tick);
+      const bool is_idle = end.tick < begin.tick || end.call < begin.call;  // all the time
+      return {begin, is_idle ? begin : end};
+    });
+  });
+  return moved;
+}
+
+std::vector<RankGroup> GroupsOfLocations(const std::vector<RankGroup>& groups, const Trace& locations) {
+  std::vector<RankGroup> moved = groups;
+  for (RankGroup& group : moved) group.ranks = LocationsOf(group.ranks, locations);
+  return moved;
+}
 
 double CounterAt(const RankTimeline& timeline, std::size_t counter, const Edge& edge) {
   return ValueAt<double>(timeline, counter, edge,

@@ -75,6 +75,15 @@ std::string WithGroup(const std::string& name, const PhaseId& id) {
   return id.IsGroup() ? name + std::string(kGroupSeparator) + id.group : name;
 }
 
+// All are chosen, and tested in loop_choice_test.cc.
+// Of the run, as of a loop found in the calls: a region that covers less may mark a loop beside the main one.
+constexpr double kSmallRegion = 0.1;
+// Regions that are tried: where every function is one, most of them are called once an iteration.
+constexpr std::size_t kMostRegions = 16;
+
+// The largest share of time between the iterations that a region marks: an output, a norm.
+constexpr double kLargestGaps = 0.5;
+
 }  // namespace
 
 std::string PhaseId::Text() const {
@@ -109,19 +118,6 @@ std::optional<PhaseId> GroupInOldText(const std::string& text) {
   if (separator == std::string::npos || separator + kGroupSeparator.size() == text.size()) return std::nullopt;
   return PhaseId(text.substr(0, separator), text.substr(separator + kGroupSeparator.size()));
 }
-
-namespace {
-
-// All are chosen, and tested in loop_choice_test.cc.
-// Of the run, as of a loop found in the calls: a region that covers less may mark a loop beside the main one.
-constexpr double kSmallRegion = 0.1;
-// Regions that are tried: where every function is one, most of them are called once an iteration.
-constexpr std::size_t kMostRegions = 16;
-
-// The largest share of time between the iterations that a region marks: an output, a norm.
-constexpr double kLargestGaps = 0.5;
-
-}  // namespace
 
 std::vector<PhaseSpec> LoopsOf(const Trace& trace) {
   std::vector<PhaseSpec> loops, with_gaps, others;

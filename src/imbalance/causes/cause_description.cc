@@ -49,128 +49,6 @@ void SetTimes(const Trace& trace, const WaitStates& states, const LoadTables& lo
   cause.until = SecondsSinceBegin(trace, all.second);
 }
 
-}  // namespace
-
-std::string_view IdOf(CausePlace place) {
-  constexpr std::string_view kIds[kCausePlaces] = {"rank",     "ranks",         "node",      "alone", "byDegrees",
-                                                   "fromTime", "forAWhile",     "noisyRank", "once",  "periodic",
-                                                   "startUp",  "movingHotSpot", "gridLine",  "socket"};
-  return kIds[static_cast<std::size_t>(place)];
-}
-
-std::string_view IdOf(CauseClass reason) {
-  constexpr std::string_view kIds[kCauseClasses] = {"unknown",        "moreWork",      "moreCalls", "lowerIpc",
-                                                    "lowerFrequency", "interruptions", "deviceWait"};
-  return kIds[static_cast<std::size_t>(reason)];
-}
-
-Cause DescribeCause(const Trace& trace, const WaitStates& states, const LoadTables& loads,
-                    const CauseCandidate& candidate) {
-  const LoadDeviation& deviation = candidate.deviation;
-  const CallPaths& paths = states.activities.paths;
-  Cause cause;
-  cause.place = deviation.place;
-  cause.in_everything = !candidate.is_start && loads.is_of_all(candidate.load);
-  if (!cause.in_everything) {
-    const PathId path = candidate.is_start ? kBeforePhase : loads.path(candidate.load);
-    cause.path = paths.Name(path);
-    cause.innermost = paths.InnermostName(path);
-    cause.is_mpi = paths.is_mpi(path);
-  }
-  cause.is_device_call = !candidate.is_start && loads.is_of_devices(paths, candidate.load);
-  cause.rank_count = deviation.rows.size();
-  for (const std::size_t row : deviation.rows) {
-    if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads.ranks()[row]);
-  }
-  if (deviation.node) {
-    const std::string& name = trace.nodes[static_cast<std::size_t>(*deviation.node)];
-    cause.node = name.empty() ? std::to_string(*deviation.node) : name;
-  }
-  cause.socket = deviation.socket;
-  cause.line = deviation.line;
-  cause.level = deviation.level;
-  cause.every = deviation.every;
-  cause.affected = deviation.affected;
-  cause.columns = candidate.is_start ? 1 : loads.of(candidate.load).iterations;
-  if (candidate.is_start) return cause;
-  SetTimes(trace, states, loads, candidate, cause);
-  const LoadMatrix& matrix = loads.of(candidate.load);
-  const std::size_t rows = matrix.ranks.size();
-  LossRaster& raster = cause.beyond = {std::min(kCauseCells, rows), std::min(kCauseCells, cause.columns), {}};
-  raster.cells.assign(raster.rows * raster.columns, 0);
-  for (std::size_t i = 0; i < deviation.rows.size(); ++i) {
-    const std::size_t first_cell = deviation.rows[i] * raster.rows / rows * raster.columns;
-    for (std::size_t column = 0; column < cause.columns; ++column) {
-      double& cell = raster.cells[first_cell + column * raster.columns / cause.columns];
-      cell = std::max(cell, deviation.Excess(matrix, i, column) / trace.ticks_per_second);
-    }
-  }
-  return cause;
-}
-
-std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& states, const LoadTables& loads,
-                                          const CauseCandidate& candidate) {
-  if (candidate.is_start) return std::nullopt;
-  // The cell with most beyond the usual.
-  const LoadMatrix& matrix = loads.of(candidate.load);
-  std::size_t row = 0, column = 0;
-  double largest = 0;
-  for (std::size_t i = 0; i < std::min(kNamedRanks, candidate.deviation.rows.size()); ++i) {
-    for (std::size_t k = 0; k < matrix.iterations; ++k) {
-      const double excess = candidate.deviation.Excess(matrix, i, k);
-      if (excess <= largest) continue;
-      largest = excess;
-      row = candidate.deviation.rows[i];
-      column = k;
-    }
-  }
-  if (largest <= 0) return std::nullopt;
-  const TickRange cell = PieceSpan(states, loads, row, [&](const LoadPiece& piece) {
-    return piece.load == candidate.load && piece.column == column;
-  });
-  const bool is_whole = matrix.iterations == 1;
-  const std::size_t rank = loads.ranks()[row];
-  const RankActivities& own = states.activities.ranks[rank];
-  const auto for_each_wait_for_it = [&](const auto& visit) {
-    for (const std::size_t waiting : loads.ranks()) {
-      for (const WaitState& wait : states.ranks[waiting].waits) {
-        if (wait.delayer == rank) visit(waiting, wait);
-      }
-    }
-  };
-  std::optional<std::uint32_t> call;
-  Tick best = std::numeric_limits<Tick>::max();
-  for_each_wait_for_it([&](std::size_t, const WaitState& wait) {
-    const Tick enter = Enter(own, wait.delayer_call);
-    const Tick rating = is_whole ? -wait.length : enter;
-    if ((!is_whole && enter < cell.second) || rating >= best) return;
-    best = rating;
-    call = wait.delayer_call;
-  });
-  if (!call) return std::nullopt;
-  WaitInstance instance;
-  instance.rank = rank;
-  instance.end = instance.begin = SecondsSinceBegin(trace, Enter(own, *call));
-  instance.delay = SecondsSinceBegin(trace, cell.first);
-  instance.call = states.activities.paths.InnermostName(*call < own.calls ? own.path_of_call(*call) : kAfterPhase);
-  std::vector<std::pair<Tick, std::size_t>> longest_first;
-  for_each_wait_for_it([&](std::size_t other, const WaitState& wait) {
-    if (wait.delayer_call != *call) return;
-    longest_first.emplace_back(-wait.length, other);
-    instance.kind = wait.kind;
-    instance.seconds += trace.Seconds(wait.length);
-    instance.begin = std::min(instance.begin, instance.end - trace.Seconds(wait.length));
-  });
-  std::ranges::sort(longest_first);
-  instance.waiting_count = longest_first.size();
-  for (const auto& [length, other] : longest_first) {
-    if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
-  }
-  return instance;
-}
-
-namespace {
-
 // Ranks that are compared on either side; chosen, as one slow rank says as much as all.
 constexpr std::size_t kRows = 16;
 // Counters of a call path must be sampled at its edges; chosen.
@@ -306,6 +184,124 @@ CauseCounters ChooseCauseCounters(const Trace& trace, const CounterNames& names)
 }
 
 }  // namespace
+
+std::string_view IdOf(CausePlace place) {
+  constexpr std::string_view kIds[kCausePlaces] = {"rank",     "ranks",         "node",      "alone", "byDegrees",
+                                                   "fromTime", "forAWhile",     "noisyRank", "once",  "periodic",
+                                                   "startUp",  "movingHotSpot", "gridLine",  "socket"};
+  return kIds[static_cast<std::size_t>(place)];
+}
+
+std::string_view IdOf(CauseClass reason) {
+  constexpr std::string_view kIds[kCauseClasses] = {"unknown",        "moreWork",      "moreCalls", "lowerIpc",
+                                                    "lowerFrequency", "interruptions", "deviceWait"};
+  return kIds[static_cast<std::size_t>(reason)];
+}
+
+Cause DescribeCause(const Trace& trace, const WaitStates& states, const LoadTables& loads,
+                    const CauseCandidate& candidate) {
+  const LoadDeviation& deviation = candidate.deviation;
+  const CallPaths& paths = states.activities.paths;
+  Cause cause;
+  cause.place = deviation.place;
+  cause.in_everything = !candidate.is_start && loads.is_of_all(candidate.load);
+  if (!cause.in_everything) {
+    const PathId path = candidate.is_start ? kBeforePhase : loads.path(candidate.load);
+    cause.path = paths.Name(path);
+    cause.innermost = paths.InnermostName(path);
+    cause.is_mpi = paths.is_mpi(path);
+  }
+  cause.is_device_call = !candidate.is_start && loads.is_of_devices(paths, candidate.load);
+  cause.rank_count = deviation.rows.size();
+  for (const std::size_t row : deviation.rows) {
+    if (cause.ranks.size() < kNamedRanks) cause.ranks.push_back(loads.ranks()[row]);
+  }
+  if (deviation.node) {
+    const std::string& name = trace.nodes[static_cast<std::size_t>(*deviation.node)];
+    cause.node = name.empty() ? std::to_string(*deviation.node) : name;
+  }
+  cause.socket = deviation.socket;
+  cause.line = deviation.line;
+  cause.level = deviation.level;
+  cause.every = deviation.every;
+  cause.affected = deviation.affected;
+  cause.columns = candidate.is_start ? 1 : loads.of(candidate.load).iterations;
+  if (candidate.is_start) return cause;
+  SetTimes(trace, states, loads, candidate, cause);
+  const LoadMatrix& matrix = loads.of(candidate.load);
+  const std::size_t rows = matrix.ranks.size();
+  LossRaster& raster = cause.beyond = {std::min(kCauseCells, rows), std::min(kCauseCells, cause.columns), {}};
+  raster.cells.assign(raster.rows * raster.columns, 0);
+  for (std::size_t i = 0; i < deviation.rows.size(); ++i) {
+    const std::size_t first_cell = deviation.rows[i] * raster.rows / rows * raster.columns;
+    for (std::size_t column = 0; column < cause.columns; ++column) {
+      double& cell = raster.cells[first_cell + column * raster.columns / cause.columns];
+      cell = std::max(cell, deviation.Excess(matrix, i, column) / trace.ticks_per_second);
+    }
+  }
+  return cause;
+}
+
+std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& states, const LoadTables& loads,
+                                          const CauseCandidate& candidate) {
+  if (candidate.is_start) return std::nullopt;
+  // The cell with most beyond the usual.
+  const LoadMatrix& matrix = loads.of(candidate.load);
+  std::size_t row = 0, column = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < std::min(kNamedRanks, candidate.deviation.rows.size()); ++i) {
+    for (std::size_t k = 0; k < matrix.iterations; ++k) {
+      const double excess = candidate.deviation.Excess(matrix, i, k);
+      if (excess <= largest) continue;
+      largest = excess;
+      row = candidate.deviation.rows[i];
+      column = k;
+    }
+  }
+  if (largest <= 0) return std::nullopt;
+  const TickRange cell = PieceSpan(states, loads, row, [&](const LoadPiece& piece) {
+    return piece.load == candidate.load && piece.column == column;
+  });
+  const bool is_whole = matrix.iterations == 1;
+  const std::size_t rank = loads.ranks()[row];
+  const RankActivities& own = states.activities.ranks[rank];
+  const auto for_each_wait_for_it = [&](const auto& visit) {
+    for (const std::size_t waiting : loads.ranks()) {
+      for (const WaitState& wait : states.ranks[waiting].waits) {
+        if (wait.delayer == rank) visit(waiting, wait);
+      }
+    }
+  };
+  std::optional<std::uint32_t> call;
+  Tick best = std::numeric_limits<Tick>::max();
+  for_each_wait_for_it([&](std::size_t, const WaitState& wait) {
+    const Tick enter = Enter(own, wait.delayer_call);
+    const Tick rating = is_whole ? -wait.length : enter;
+    if ((!is_whole && enter < cell.second) || rating >= best) return;
+    best = rating;
+    call = wait.delayer_call;
+  });
+  if (!call) return std::nullopt;
+  WaitInstance instance;
+  instance.rank = rank;
+  instance.end = instance.begin = SecondsSinceBegin(trace, Enter(own, *call));
+  instance.delay = SecondsSinceBegin(trace, cell.first);
+  instance.call = states.activities.paths.InnermostName(*call < own.calls ? own.path_of_call(*call) : kAfterPhase);
+  std::vector<std::pair<Tick, std::size_t>> longest_first;
+  for_each_wait_for_it([&](std::size_t other, const WaitState& wait) {
+    if (wait.delayer_call != *call) return;
+    longest_first.emplace_back(-wait.length, other);
+    instance.kind = wait.kind;
+    instance.seconds += trace.Seconds(wait.length);
+    instance.begin = std::min(instance.begin, instance.end - trace.Seconds(wait.length));
+  });
+  std::ranges::sort(longest_first);
+  instance.waiting_count = longest_first.size();
+  for (const auto& [length, other] : longest_first) {
+    if (instance.waiting.size() < kNamedRanks) instance.waiting.push_back(other);
+  }
+  return instance;
+}
 
 std::vector<CausePart> FindCauseParts(const Trace& trace, const WaitStates& states, const LoadTables& loads,
                                       const CounterNames& names, const CauseCandidate& candidate) {

@@ -137,6 +137,33 @@ void Apply(const MeasuredProgram& measured, const Fix& fix, int times, Program& 
   });
 }
 
+constexpr std::size_t kPathsTried = 4;  // those that take longest; chosen
+
+// Functions in which messages or collectives may be under way.
+bool HasLatency(MpiCall call) {
+  switch (call) {
+    case MpiCall::kSend:
+    case MpiCall::kSynchronousSend:
+    case MpiCall::kReceive:
+    case MpiCall::kSendReceive:
+    case MpiCall::kWait:
+    case MpiCall::kCollective: return true;
+    default: return IsWindowSynchronisation(call);
+  }
+}
+
+// Calls visit(rank, call, path, ticks) for every call of the phase, with what it takes beyond its waiting.
+template <typename Visit>
+void ForEachCall(const WaitStates& states, Visit visit) {
+  for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {
+    const RankActivities& own = states.activities.ranks[rank];
+    WaitsByCall waits(states.ranks[rank].waits);
+    for (std::uint32_t call = 0; own.present && call < own.calls; ++call) {
+      visit(rank, call, own.path_of_call(call), own.leave(call) - own.enter(call) - waits.Length(call));
+    }
+  }
+}
+
 }  // namespace
 
 MeasuredProgram MakeMeasuredProgram(const Trace& trace, const Matching& matching, const WaitStates& states,
@@ -207,40 +234,6 @@ std::vector<Tick> Replay(MeasuredProgram& measured, const std::vector<Fix>& fixe
   });
   return durations;
 }
-
-// The gain of a phase if the calls of one call path were as short as the shortest of them, waits apart: messages
-// without latency [docs/formulas.md, causes and gains].
-
-namespace {
-
-constexpr std::size_t kPathsTried = 4;  // those that take longest; chosen
-
-// Functions in which messages or collectives may be under way.
-bool HasLatency(MpiCall call) {
-  switch (call) {
-    case MpiCall::kSend:
-    case MpiCall::kSynchronousSend:
-    case MpiCall::kReceive:
-    case MpiCall::kSendReceive:
-    case MpiCall::kWait:
-    case MpiCall::kCollective: return true;
-    default: return IsWindowSynchronisation(call);
-  }
-}
-
-// Calls visit(rank, call, path, ticks) for every call of the phase, with what it takes beyond its waiting.
-template <typename Visit>
-void ForEachCall(const WaitStates& states, Visit visit) {
-  for (std::uint32_t rank = 0; rank < states.ranks.size(); ++rank) {
-    const RankActivities& own = states.activities.ranks[rank];
-    WaitsByCall waits(states.ranks[rank].waits);
-    for (std::uint32_t call = 0; own.present && call < own.calls; ++call) {
-      visit(rank, call, own.path_of_call(call), own.leave(call) - own.enter(call) - waits.Length(call));
-    }
-  }
-}
-
-}  // namespace
 
 std::optional<LatencyGain> FindLatencyGain(const Trace& trace, const Matching& matching, const WaitStates& states,
                                            const Diagnosis& diagnosis) {

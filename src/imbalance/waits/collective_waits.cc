@@ -80,6 +80,85 @@ std::vector<std::pair<Participant, OperationType>> FindPosted(const Trace& trace
   return found;
 }
 
+// Waits of one-sided communication beyond messages and collectives. Locks are given out one after the other, or to
+// several who share, in an order that the trace shows by when they are given back.
+
+// An epoch within the phase. Calls are those of Activities.
+struct Holding {
+  std::uint32_t window = 0;
+  std::int32_t target = 0;
+  bool is_exclusive = false;
+  std::uint32_t rank = 0;
+  std::uint32_t lock_call = 0, unlock_call = 0;
+  Tick unlock_enter = 0, unlock_leave = 0;
+
+  bool IsOfSameLock(const Holding& other) const { return window == other.window && target == other.target; }
+};
+
+// Sorted by lock, then in the order in which they were given back; of equals the lowest rank first.
+std::vector<Holding> FindHoldings(const Trace& trace, const Activities& activities) {
+  // Ranks whose windows somebody has to himself at a time.
+  std::map<std::uint32_t, std::set<std::int32_t>> locked;
+  for (const RankTimeline& timeline : trace.timelines) {
+    for (const LockEpoch& epoch : timeline.lock_epochs()) {
+      if (epoch.is_exclusive) locked[epoch.window].insert(epoch.target);
+    }
+  }
+  std::vector<Holding> holdings;
+  for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
+    const RankActivities& own = activities.ranks[rank];
+    if (!own.present) continue;
+    for (const LockEpoch& epoch : trace.timelines[rank].lock_epochs()) {
+      if (epoch.unlock_call < own.first_call || epoch.unlock_call >= own.first_call + own.calls) continue;
+      const auto within = [&](std::uint32_t call) {
+        return static_cast<std::uint32_t>(std::max<std::size_t>(call, own.first_call) - own.first_call);
+      };
+      const std::uint32_t unlock = within(epoch.unlock_call);
+      const Holding holding{epoch.window, epoch.target,      epoch.is_exclusive, rank, within(epoch.lock_call),
+                            unlock,       own.enter(unlock), own.leave(unlock)};
+      if (epoch.target != LockEpoch::kAllTargets) {
+        holdings.push_back(holding);
+      } else if (const auto found = locked.find(epoch.window); found != locked.end()) {
+        for (const std::int32_t target : found->second) holdings.emplace_back(holding).target = target;
+      }
+    }
+  }
+  std::ranges::sort(holdings, {}, [](const Holding& holding) {
+    return std::tuple(holding.window, holding.target, holding.unlock_leave, holding.rank, holding.unlock_call);
+  });
+  return holdings;
+}
+
+// Whom holding `i` had to wait for: the last other rank that gave the lock back before, if one of the two has it for
+// itself. `last_exclusive`: of every holding that of the same lock before it which is exclusive.
+const Holding* HolderBefore(const std::vector<Holding>& holdings, const std::vector<std::size_t>& last_exclusive,
+                            std::size_t i) {
+  const Holding& own = holdings[i];
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::size_t before = own.is_exclusive ? i - 1 : last_exclusive[i];
+  while (before != kNone && holdings[before].IsOfSameLock(own)) {
+    if (holdings[before].rank != own.rank) return &holdings[before];
+    before = own.is_exclusive ? before - 1 : last_exclusive[before];
+  }
+  return nullptr;
+}
+
+// When a rank was done with its operations in the epoch that it ends with a complete: it left the last one, or began
+// the epoch.
+Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
+  const RankActivities& own = activities.ranks[rank];
+  for (std::uint32_t call = complete; call-- > 0;) {
+    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
+      case MpiCall::kOneSided:
+      case MpiCall::kWindowOther:  // start, too
+      case MpiCall::kWindowComplete:
+      case MpiCall::kWindowFence: return own.leave(call);
+      default: break;
+    }
+  }
+  return own.begin();
+}
+
 }  // namespace
 
 CollectiveWaits::CollectiveWaits(const Trace& trace, const Matching& matching, const Activities& activities)
@@ -220,89 +299,6 @@ std::optional<SyncMark> CollectiveWaits::FindMark(std::uint32_t operation, std::
   if (HasWaitedFor(type, *other, *self)) return SyncMark{peer, self->call, other->done};
   return std::nullopt;
 }
-
-// Waits of one-sided communication beyond messages and collectives. Locks are given out one after the other, or to
-// several who share, in an order that the trace shows by when they are given back.
-
-namespace {
-
-// An epoch within the phase. Calls are those of Activities.
-struct Holding {
-  std::uint32_t window = 0;
-  std::int32_t target = 0;
-  bool is_exclusive = false;
-  std::uint32_t rank = 0;
-  std::uint32_t lock_call = 0, unlock_call = 0;
-  Tick unlock_enter = 0, unlock_leave = 0;
-
-  bool IsOfSameLock(const Holding& other) const { return window == other.window && target == other.target; }
-};
-
-// Sorted by lock, then in the order in which they were given back; of equals the lowest rank first.
-std::vector<Holding> FindHoldings(const Trace& trace, const Activities& activities) {
-  // Ranks whose windows somebody has to himself at a time.
-  std::map<std::uint32_t, std::set<std::int32_t>> locked;
-  for (const RankTimeline& timeline : trace.timelines) {
-    for (const LockEpoch& epoch : timeline.lock_epochs()) {
-      if (epoch.is_exclusive) locked[epoch.window].insert(epoch.target);
-    }
-  }
-  std::vector<Holding> holdings;
-  for (std::uint32_t rank = 0; rank < trace.size(); ++rank) {
-    const RankActivities& own = activities.ranks[rank];
-    if (!own.present) continue;
-    for (const LockEpoch& epoch : trace.timelines[rank].lock_epochs()) {
-      if (epoch.unlock_call < own.first_call || epoch.unlock_call >= own.first_call + own.calls) continue;
-      const auto within = [&](std::uint32_t call) {
-        return static_cast<std::uint32_t>(std::max<std::size_t>(call, own.first_call) - own.first_call);
-      };
-      const std::uint32_t unlock = within(epoch.unlock_call);
-      const Holding holding{epoch.window, epoch.target,      epoch.is_exclusive, rank, within(epoch.lock_call),
-                            unlock,       own.enter(unlock), own.leave(unlock)};
-      if (epoch.target != LockEpoch::kAllTargets) {
-        holdings.push_back(holding);
-      } else if (const auto found = locked.find(epoch.window); found != locked.end()) {
-        for (const std::int32_t target : found->second) holdings.emplace_back(holding).target = target;
-      }
-    }
-  }
-  std::ranges::sort(holdings, {}, [](const Holding& holding) {
-    return std::tuple(holding.window, holding.target, holding.unlock_leave, holding.rank, holding.unlock_call);
-  });
-  return holdings;
-}
-
-// Whom holding `i` had to wait for: the last other rank that gave the lock back before, if one of the two has it for
-// itself. `last_exclusive`: of every holding that of the same lock before it which is exclusive.
-const Holding* HolderBefore(const std::vector<Holding>& holdings, const std::vector<std::size_t>& last_exclusive,
-                            std::size_t i) {
-  const Holding& own = holdings[i];
-  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  std::size_t before = own.is_exclusive ? i - 1 : last_exclusive[i];
-  while (before != kNone && holdings[before].IsOfSameLock(own)) {
-    if (holdings[before].rank != own.rank) return &holdings[before];
-    before = own.is_exclusive ? before - 1 : last_exclusive[before];
-  }
-  return nullptr;
-}
-
-// When a rank was done with its operations in the epoch that it ends with a complete: it left the last one, or began
-// the epoch.
-Tick DoneBefore(const Trace& trace, const Activities& activities, std::uint32_t rank, std::uint32_t complete) {
-  const RankActivities& own = activities.ranks[rank];
-  for (std::uint32_t call = complete; call-- > 0;) {
-    switch (trace.regions[trace.timelines[rank].region(own.first_call + call)].call) {
-      case MpiCall::kOneSided:
-      case MpiCall::kWindowOther:  // start, too
-      case MpiCall::kWindowComplete:
-      case MpiCall::kWindowFence: return own.leave(call);
-      default: break;
-    }
-  }
-  return own.begin();
-}
-
-}  // namespace
 
 std::optional<std::uint32_t> CallAt(const RankActivities& activities, std::uint32_t first, std::uint32_t end,
                                     Tick tick) {
