@@ -166,8 +166,8 @@ class DelayAccounts {
     const WaitState& wait = states_.ranks[rank].waits[index];
     const auto kind = static_cast<std::size_t>(wait.kind);
     const auto length = static_cast<double>(wait.length);
-    double counted = states_.activities.ranks[rank].counts(wait.call) ? length : 0;  // in the phase
-    auto [caused, share] = ledgers_[rank].TakePrevious();                            // elsewhere, by this wait
+    double counted = states_.activities.ranks[rank].counts(wait.call) ? length : 0;  // the part in the phase
+    auto [caused, share] = ledgers_[rank].TakePrevious();  // waiting elsewhere that it brought about
     if (wait.kind == WaitKind::kWaitAtEnd && !charge_end_) {
       costs_.ranks[rank].at_end += counted;
       return;
