@@ -232,7 +232,8 @@ TEST(ImbalanceProperty, RemediesDoNotContradictEachOther) {
     const Matching matching = MatchTrace(trace);
     const PhaseCut cut = CutPhase(trace, PhaseSpec::Region("step"));
     DiagnosisOptions options;
-    options.causes.emplace().grid = FindProcessGrid(trace, cut);
+    options.finds_causes = true;
+    options.grid = FindProcessGrid(trace, cut);
     options.shapes = 8;
     LossRecord losses = RecordOf(Diagnose(trace, matching, cut, options), "step");
     losses.by_factor = SplitByFactor(trace, matching, cut, {});
