@@ -1,6 +1,7 @@
 #include "imbalance/waits/wait_states.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <tuple>
 #include <unordered_map>

@@ -2,13 +2,11 @@
 // wait states].
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
