@@ -49,6 +49,16 @@ void SetTimes(const Trace& trace, const WaitStates& states, const LoadTables& lo
   cause.until = SecondsSinceBegin(trace, all.second);
 }
 
+// Calls visit(rank, wait) for every wait for this rank.
+template <typename Visit>
+void ForEachWaitFor(const WaitStates& states, const LoadTables& loads, std::size_t rank, Visit visit) {
+  for (const std::size_t waiting : loads.ranks()) {
+    for (const WaitState& wait : states.ranks[waiting].waits) {
+      if (wait.delayer == rank) visit(waiting, wait);
+    }
+  }
+}
+
 // Ranks that are compared on either side; chosen, as one slow rank says as much as all.
 constexpr std::size_t kRows = 16;
 // Counters of a call path must be sampled at its edges; chosen.
@@ -265,16 +275,9 @@ std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& 
   const bool is_whole = matrix.iterations == 1;
   const std::size_t rank = loads.ranks()[row];
   const RankActivities& own = states.activities.ranks[rank];
-  const auto for_each_wait_for_it = [&](const auto& visit) {
-    for (const std::size_t waiting : loads.ranks()) {
-      for (const WaitState& wait : states.ranks[waiting].waits) {
-        if (wait.delayer == rank) visit(waiting, wait);
-      }
-    }
-  };
   std::optional<std::uint32_t> call;
   Tick best = std::numeric_limits<Tick>::max();
-  for_each_wait_for_it([&](std::size_t, const WaitState& wait) {
+  ForEachWaitFor(states, loads, rank, [&](std::size_t, const WaitState& wait) {
     const Tick enter = Enter(own, wait.delayer_call);
     const Tick rating = is_whole ? -wait.length : enter;
     if ((!is_whole && enter < cell.second) || rating >= best) return;
@@ -288,7 +291,7 @@ std::optional<WaitInstance> FindWorstWait(const Trace& trace, const WaitStates& 
   instance.delay = SecondsSinceBegin(trace, cell.first);
   instance.call = states.activities.paths.InnermostName(*call < own.calls ? own.path_of_call(*call) : kAfterPhase);
   std::vector<std::pair<Tick, std::size_t>> longest_first;
-  for_each_wait_for_it([&](std::size_t other, const WaitState& wait) {
+  ForEachWaitFor(states, loads, rank, [&](std::size_t other, const WaitState& wait) {
     if (wait.delayer_call != *call) return;
     longest_first.emplace_back(-wait.length, other);
     instance.kind = wait.kind;

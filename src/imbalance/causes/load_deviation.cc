@@ -344,6 +344,16 @@ class DeviationSearch {
     return others;
   }
 
+  // Lines or planes of the grid in a dimension are slow as a whole and explain all slow ranks.
+  bool ArePlanes(const std::vector<std::size_t>& slow, std::size_t dimension) const {
+    std::map<std::size_t, std::size_t> ranks_of, slow_of;
+    for (const std::size_t row : rows_) ++ranks_of[places_.coordinates[dimension][row]];
+    for (const std::size_t row : slow) ++slow_of[places_.coordinates[dimension][row]];
+    return slow_of.size() <= MostPlanes(ranks_of.size()) && std::ranges::all_of(slow_of, [&](const auto& plane) {
+             return plane.second > 1 && plane.second == ranks_of[plane.first];
+           });
+  }
+
   std::vector<std::size_t> TakePlanes(const std::vector<std::size_t>& slow, std::size_t dimension) {
     return TakeWhole(
         slow, [&](std::size_t row) { return places_.coordinates[dimension][row]; }, MostPlanes,
@@ -441,13 +451,7 @@ class DeviationSearch {
     std::ranges::stable_sort(slow, {}, [&](std::size_t row) { return -middle_[row]; });
     std::vector<std::size_t> others = slow;
     for (std::size_t dimension = 0; dimension < places_.coordinates.size() && !others.empty(); ++dimension) {
-      // Lines or planes of the grid that are slow as a whole and explain all slow ranks.
-      std::map<std::size_t, std::size_t> ranks_of, slow_of;
-      for (const std::size_t row : rows_) ++ranks_of[places_.coordinates[dimension][row]];
-      for (const std::size_t row : others) ++slow_of[places_.coordinates[dimension][row]];
-      const bool are_planes = std::ranges::all_of(
-          slow_of, [&](const auto& plane) { return plane.second > 1 && plane.second == ranks_of[plane.first]; });
-      if (are_planes && slow_of.size() <= MostPlanes(ranks_of.size())) others = TakePlanes(others, dimension);
+      if (ArePlanes(others, dimension)) others = TakePlanes(others, dimension);
     }
     constexpr std::size_t kSockets = 4096;  // nodes have fewer than that
     for (const bool of_sockets : {false, true}) {
