@@ -168,17 +168,6 @@ ThreadTimes TimesOfCpus(const Page& page, const Sums& total, double seconds_a_ti
   return times;
 }
 
-void AddTimes(const ThreadTimes& more, ThreadTimes& all) {
-  all.cpus += more.cpus;
-  all.useful += more.useful;
-  all.device_runtime += more.device_runtime;
-  all.mpi += more.mpi;
-  all.mpi_idle += more.mpi_idle;
-  all.imbalance += more.imbalance;
-  all.scheduling += more.scheduling;
-  all.serialization += more.serialization;
-}
-
 }  // namespace
 
 bool HasTeams(const Page& page) { return page.teams.most > 0 && (page.flags & kTooManyThreads) == 0; }
@@ -203,11 +192,19 @@ RankShare ShareOf(const Page& page, const RegionRecord& region, double seconds_a
 
 LoadSums SumLoads(const std::vector<RankShare>& shares, bool is_hybrid) {
   LoadSums sums;
+  ThreadTimes& all = sums.threads;
   std::map<std::uint64_t, std::pair<double, double>> nodes;  // seconds outside MPI, and CPUs
   for (const RankShare& share : shares) {
     ThreadTimes times = share.threads;
     if (!is_hybrid) times = {.cpus = 1, .useful = share.MainUseful(), .mpi = share.mpi};
-    AddTimes(times, sums.threads);
+    all.cpus += times.cpus;
+    all.useful += times.useful;
+    all.device_runtime += times.device_runtime;
+    all.mpi += times.mpi;
+    all.mpi_idle += times.mpi_idle;
+    all.imbalance += times.imbalance;
+    all.scheduling += times.scheduling;
+    all.serialization += times.serialization;
     sums.of_ranks.push_back(times.OutsideMpi() / times.cpus);
     nodes[share.node].first += times.OutsideMpi();
     nodes[share.node].second += times.cpus;
@@ -215,7 +212,7 @@ LoadSums SumLoads(const std::vector<RankShare>& shares, bool is_hybrid) {
   sums.nodes = static_cast<int>(nodes.size());
   for (const auto& [node, load] : nodes) sums.largest_node = std::max(sums.largest_node, load.first / load.second);
   if (shares.empty()) return sums;
-  sums.average = sums.threads.OutsideMpi() / sums.threads.cpus;
+  sums.average = all.OutsideMpi() / all.cpus;
   sums.largest = std::max(0.0, std::ranges::max(sums.of_ranks));
   return sums;
 }

@@ -79,15 +79,6 @@ const char* File() {
   return file != nullptr && LaunchedProcess(file) > 0 ? file : nullptr;
 }
 
-void AtExit() {
-  const char* file = File();
-  if (file == nullptr || getpid() != launched || unlink(file) != 0) return;
-  if (IsSet("FARSCALE_QUIET")) return;
-  std::fprintf(stderr,
-               "farscale: nothing was measured: %s ended without a call of MPI_Init, or its MPI is linked statically\n",
-               program_invocation_short_name);
-}
-
 }  // namespace
 
 std::uint64_t ProcessStarted(int pid) {
@@ -204,11 +195,6 @@ bool ReadAll(int file, void* to, std::size_t bytes) {
   return true;
 }
 
-template <std::size_t kBytes>
-bool Ends(const char (&text)[kBytes]) {
-  return std::memchr(text, 0, kBytes) != nullptr;
-}
-
 bool ReadDumpFrom(int file, PageDump& dump) {
   DumpHead head;
   if (!ReadAll(file, &head, sizeof head) || std::memcmp(head.magic, DumpHead().magic, sizeof head.magic) != 0)
@@ -239,9 +225,10 @@ bool ReadDumpFrom(int file, PageDump& dump) {
 }  // namespace
 
 bool HasTexts(const Page& page) {
-  return Ends(page.job) && Ends(page.host) && Ends(page.program) && Ends(page.mpi_library) && Ends(page.command) &&
-         Ends(page.output) && Ends(page.error) &&
-         std::all_of(page.region, page.region + page.regions, [](const RegionRecord& one) { return Ends(one.name); });
+  const auto ends = [](const auto& text) { return std::memchr(text, 0, sizeof text) != nullptr; };
+  return ends(page.job) && ends(page.host) && ends(page.program) && ends(page.mpi_library) && ends(page.command) &&
+         ends(page.output) && ends(page.error) &&
+         std::all_of(page.region, page.region + page.regions, [&](const RegionRecord& one) { return ends(one.name); });
 }
 
 bool WriteDumpHead(int file, int ranks, const std::string& trace, const TraceSize& estimate) {
@@ -293,7 +280,14 @@ void WatchLaunch() {
   const char* file = File();
   if (file == nullptr || LaunchedProcess(file) != getpid()) return;
   launched = getpid();
-  std::atexit(AtExit);
+  std::atexit([] {
+    const char* left = File();
+    if (left == nullptr || getpid() != launched || unlink(left) != 0 || IsSet("FARSCALE_QUIET")) return;
+    std::fprintf(
+        stderr,
+        "farscale: nothing was measured: %s ended without a call of MPI_Init, or its MPI is linked statically\n",
+        program_invocation_short_name);
+  });
 }
 
 void ForgetLaunch() {
@@ -301,33 +295,24 @@ void ForgetLaunch() {
   if (file != nullptr) unlink(file);
 }
 
-namespace {
-
-constexpr std::size_t kMostDigits = 18;  // fit into 64 bits
-
-bool IsNumber(const std::string& text) {
-  return !text.empty() && text.size() <= kMostDigits &&
-         std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-std::string InPage(const std::string& name) {
-  char cut[kNameBytes];
-  CopyName(name.c_str(), cut);
-  return cut;
-}
-
-}  // namespace
-
 RecordedRegion ParseRecordedRegion(const std::string& text) {
+  const auto is_number = [](const std::string& digits) {
+    constexpr std::size_t kMostDigits = 18;  // fit into 64 bits
+    return !digits.empty() && digits.size() <= kMostDigits &&
+           std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  char cut[kNameBytes];
+  CopyName(text.c_str(), cut);
   RecordedRegion region;
-  region.name = region.window = InPage(text);
+  region.name = region.window = cut;
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return region;
   const std::string range = text.substr(colon + 1);
   const std::size_t dots = range.find("..");
   const std::string first = range.substr(0, dots), last = dots == std::string::npos ? first : range.substr(dots + 2);
-  if (!IsNumber(first) || (!last.empty() && !IsNumber(last))) return region;
-  region.name = InPage(text.substr(0, colon));
+  if (!is_number(first) || (!last.empty() && !is_number(last))) return region;
+  CopyName(text.substr(0, colon).c_str(), cut);
+  region.name = cut;
   region.first = std::strtoull(first.c_str(), nullptr, 10);
   if (!last.empty()) region.last = std::strtoull(last.c_str(), nullptr, 10);
   return region;

@@ -16,34 +16,24 @@ namespace {
 
 constexpr std::size_t kMarkBytes = 9;
 
-bool IsPlain(char c) { return c >= ' ' && c < '\x7f'; }
-
 bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
-
-// Characters that move the cursor, end lines or turn the direction of writing.
-bool IsControl(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
 
 // Bytes of the character that `text` begins with, 0 if it is none or one that cannot be printed.
 std::size_t CharacterBytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t bytes = first < 0x80 ? 1 : first >> 5U == 6 ? 2 : first >> 4U == 14 ? 3 : first >> 3U == 30 ? 4 : 0;
   if (bytes == 0 || bytes > text.size()) return 0;
-  std::uint32_t character = bytes == 1 ? first : first & (0x7FU >> bytes);
+  std::uint32_t c = bytes == 1 ? first : first & (0x7FU >> bytes);
   for (std::size_t i = 1; i < bytes; ++i) {
     if (!Continues(text[i])) return 0;
-    character = character << 6U | (static_cast<unsigned char>(text[i]) & 0x3FU);
+    c = c << 6U | (static_cast<unsigned char>(text[i]) & 0x3FU);
   }
   constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_none = character < kLeast[bytes] || character > 0x10FFFF || (character >> 11U) == 0x1B;
-  return is_none || IsControl(character) ? 0 : bytes;
-}
-
-std::uint32_t Hash(std::string_view text) {  // FNV-1a
-  std::uint32_t hash = 2166136261U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return hash;
+  const bool is_none = c < kLeast[bytes] || c > 0x10FFFF || (c >> 11U) == 0x1B;
+  // These move the cursor, end lines or turn the direction of writing.
+  const bool is_control =
+      c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+  return is_none || is_control ? 0 : bytes;
 }
 
 }  // namespace
@@ -61,7 +51,7 @@ std::string Printable(std::string_view text) {
 
 void CopyName(const char* name, char* to) {
   std::size_t length = 0;
-  while (length < kNameBytes && IsPlain(name[length])) ++length;
+  while (length < kNameBytes && name[length] >= ' ' && name[length] < '\x7f') ++length;
   if (length < kNameBytes && name[length] == '\0') {
     std::memcpy(to, name, length + 1);
     return;
@@ -70,8 +60,10 @@ void CopyName(const char* name, char* to) {
   if (clean != name || clean.size() >= kNameBytes) {
     std::size_t end = clean.size() < kNameBytes - kMarkBytes ? clean.size() : kNameBytes - 1 - kMarkBytes;
     while (end > 0 && end < clean.size() && Continues(clean[end])) --end;
+    std::uint32_t hash = 2166136261U;  // FNV-1a
+    for (const char c : std::string_view(name)) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
     char mark[kMarkBytes + 1];
-    std::snprintf(mark, sizeof mark, "~%08x", static_cast<unsigned>(Hash(name)));
+    std::snprintf(mark, sizeof mark, "~%08x", static_cast<unsigned>(hash));
     clean = clean.substr(0, end) + mark;
   }
   std::memcpy(to, clean.c_str(), clean.size() + 1);

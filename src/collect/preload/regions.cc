@@ -18,12 +18,11 @@ namespace {
 
 // CPU time of regions is taken of the first occurrence, and of all once they last a millisecond in the mean: it takes
 // three system calls at either end.
-bool TimesCpu(const RegionRecord& region, std::uint64_t ticks_a_millisecond) {
+bool TimesCpu(const RegionRecord& region) {
+  // The clock counts at least once a nanosecond; ten times as often is more than processors do.
+  const std::uint64_t ticks_a_millisecond = (page->flags & kClockIsTsc) != 0 ? 2'000'000U : 1'000'000U;
   return region.stops == 0 || region.total.elapsed / region.stops >= ticks_a_millisecond;
 }
-
-// The clock counts at least once a nanosecond; ten times as often is more than processors do.
-std::uint64_t TicksAMillisecond() { return (page->flags & kClockIsTsc) != 0 ? 2'000'000U : 1'000'000U; }
 
 int FindOrAdd(const char* name) {
   const int found = FindRegion(*page, name);
@@ -67,7 +66,7 @@ void Open(RegionRecord& region) {
   }
   if (region.open == 0) {
     OpenRegionOfDevices(IndexOf(region));
-    region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
+    region.times_cpu = TimesCpu(region) ? 1 : 0;
     BeginCounting(region, SumsSoFar(region.times_cpu != 0));
   }
   ++region.open;
@@ -93,22 +92,6 @@ double SecondsATick() {
   const Tick ticks = Now() - page->begin_tick;
   const std::uint64_t clock = Nanoseconds(CLOCK_MONOTONIC) - page->begin_clock;
   return ticks == 0 ? 1e-9 : static_cast<double>(clock) * 1e-9 / static_cast<double>(ticks);
-}
-
-const RegionRecord* Find(const char* name) {
-  if (name == nullptr || *name == '\0') return &page->region[0];
-  const int index = FindRegion(*page, name);
-  return index < 0 ? nullptr : &page->region[index];
-}
-
-RankShare OwnShare(const RegionRecord* region) {
-  RankShare share;
-  if (region != nullptr) {
-    const bool counts_team = HasTeams(*page) || !UsesDevices(*page);
-    share = ShareOf(*page, RegionUntil(*page, *region, SumsSoFar(false)), SecondsATick(), counts_team);
-  }
-  share.node = std::hash<std::string_view>()(page->host);
-  return share;
 }
 
 void FillMetrics(std::vector<RankShare> shares, farscale_metrics& metrics) {
@@ -156,8 +139,14 @@ int Query(const char* name, int scope, farscale_metrics& metrics) {
   std::memset(&metrics, 0, sizeof metrics);
   if (!IsMeasuring()) return FARSCALE_NOT_MEASURING;
   if (!IsMainThread()) return FARSCALE_OTHER_THREAD;
-  const RegionRecord* region = Find(name);
-  const RankShare own = OwnShare(region);
+  const int index = name == nullptr || *name == '\0' ? 0 : FindRegion(*page, name);
+  RankShare own;
+  if (index >= 0) {
+    const bool counts_team = HasTeams(*page) || !UsesDevices(*page);
+    const RegionRecord region = RegionUntil(*page, page->region[index], SumsSoFar(false));
+    own = ShareOf(*page, region, SecondsATick(), counts_team);
+  }
+  own.node = std::hash<std::string_view>()(page->host);
   std::vector<RankShare> shares = {own};
   if (scope == FARSCALE_ALL_RANKS) ShareWithAll(own, shares);
   FillMetrics(shares, metrics);
@@ -229,7 +218,7 @@ bool SwitchMeasuring(bool on) {
       continue;
     }
     OpenRegionOfDevices(i);
-    if (region.starts == region.stops) region.times_cpu = TimesCpu(region, TicksAMillisecond()) ? 1 : 0;
+    if (region.starts == region.stops) region.times_cpu = TimesCpu(region) ? 1 : 0;
     BeginCounting(region, now);
     region.starts = region.stops + region.open;
   }
