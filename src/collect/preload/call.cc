@@ -27,27 +27,6 @@ void CountInstructions() {
   counts_at_leave = counts;
 }
 
-// One of so many calls checks if reading counters by system calls takes too long. Traces have their counters to the
-// end.
-constexpr std::uint64_t kCallsBetweenLooks = 1024;
-
-void GiveUpSlowCounters(Tick now) {
-  if (page->calls % kCallsBetweenLooks != 0 || this_thread.is_recording) return;
-  const double elapsed = static_cast<double>(now - page->begin_tick) / TicksANanosecond();
-  if (!TakesTooLong(TimeOfReading(), elapsed)) return;
-  CloseCounters();
-  __atomic_fetch_or(&page->flags, kCountersRefused | kCountersSlow, __ATOMIC_RELAXED);
-  __atomic_fetch_and(&page->flags, ~std::uint32_t{kHasCounters}, __ATOMIC_RELAXED);
-}
-
-// The ideal clock of a rank is that of its main thread.
-void BecomeOther(ThreadState& thread) {
-  thread.role = Role::kOther;
-  thread.is_followed = follows_others;
-  GiveHandlersAStack();
-  if (HasIdealClock()) __atomic_fetch_or(&page->flags, kIdealRefused, __ATOMIC_RELAXED);
-}
-
 }  // namespace
 
 constinit thread_local ThreadState this_thread __attribute__((tls_model("initial-exec")));
@@ -55,7 +34,13 @@ Page* page = &unused_page;
 
 void EnterSlowly(CallId id) {
   ThreadState& thread = this_thread;
-  if (thread.role == Role::kUnknown && is_measuring) BecomeOther(thread);
+  if (thread.role == Role::kUnknown && is_measuring) {
+    thread.role = Role::kOther;
+    thread.is_followed = follows_others;
+    GiveHandlersAStack();
+    // The ideal clock of a rank is that of its main thread.
+    if (HasIdealClock()) __atomic_fetch_or(&page->flags, kIdealRefused, __ATOMIC_RELAXED);
+  }
   thread.entered = Now();
   if (thread.role == Role::kOther) thread.before_mpi = EnterActivity(Activity::kMpi);
   if (thread.role != Role::kMainSlowly) return;
@@ -77,7 +62,15 @@ void LeaveSlowly(CallId id) {
     Store(page->entered, 0);
     if ((page->flags & kHasCounters) == 0) return;
     counts_at_leave = ReadCounts();
-    GiveUpSlowCounters(left);
+    // One of so many calls checks if reading counters by system calls takes too long. Traces have their counters to
+    // the end.
+    constexpr std::uint64_t kCallsBetweenLooks = 1024;
+    if (page->calls % kCallsBetweenLooks != 0 || thread.is_recording) return;
+    const double elapsed = static_cast<double>(left - page->begin_tick) / TicksANanosecond();
+    if (!TakesTooLong(TimeOfReading(), elapsed)) return;
+    CloseCounters();
+    __atomic_fetch_or(&page->flags, kCountersRefused | kCountersSlow, __ATOMIC_RELAXED);
+    __atomic_fetch_and(&page->flags, ~std::uint32_t{kHasCounters}, __ATOMIC_RELAXED);
   } else if (thread.role == Role::kOther) {
     LeaveActivity(thread.before_mpi);
     __atomic_fetch_add(&page->other_calls, 1, __ATOMIC_RELAXED);

@@ -52,23 +52,11 @@ bool IsOpenMpi(const std::string& library) {
   return has;
 }
 
-// LD_PRELOAD with this library's path replaced, or left out.
-std::string PreloadWith(const std::string& own, const std::string& instead) {
-  std::string result;
-  for (const std::string& loaded : Split(Variable("LD_PRELOAD"), ": ")) {
-    const std::string& path = loaded == own ? instead : loaded;
-    if (!path.empty()) result += (result.empty() ? "" : ":") + path;
-  }
-  return result;
-}
-
-// The library that the process would get an MPI function from without us.
-std::string UsedMpi() { return PathOf(dlsym(RTLD_NEXT, "PMPI_Init")); }
-
 // Called when the library is loaded. In a program that is linked with another MPI it does not return: the program is
 // started again with the library of its own MPI or, after a message, without any.
 void CheckMpi(char** arguments) {
-  const std::string used = UsedMpi();
+  // The library that the process would get an MPI function from without us.
+  const std::string used = PathOf(dlsym(RTLD_NEXT, "PMPI_Init"));
   if (used.empty() || IsOpenMpi(used) == kOwnIsOpen) return;
   const std::string own = PathOf(reinterpret_cast<const void*>(&CheckMpi));
   std::string other = own.substr(0, own.rfind('/') + 1) + "libfarscale-" + kOtherId + ".so";
@@ -79,7 +67,11 @@ void CheckMpi(char** arguments) {
                    arguments[0], kOther);
     }
   }
-  const std::string preload = PreloadWith(own, other);
+  std::string preload;  // LD_PRELOAD with this library's path replaced, or left out
+  for (const std::string& loaded : Split(Variable("LD_PRELOAD"), ": ")) {
+    const std::string& path = loaded == own ? other : loaded;
+    if (!path.empty()) preload += (preload.empty() ? "" : ":") + path;
+  }
   if (preload == Variable("LD_PRELOAD")) return;
   if (preload.empty()) unsetenv("LD_PRELOAD");
   if (!preload.empty()) setenv("LD_PRELOAD", preload.c_str(), 1);
@@ -209,18 +201,6 @@ bool IsFound(const std::string& command, const std::string& folder) {
   });
 }
 
-// The arguments that this process was started with. Results go beside its own.
-std::vector<std::string> LauncherArguments() {
-  std::vector<std::string> words;
-  if (IsSet("FARSCALE_QUIET")) words.emplace_back("--quiet");
-  words.insert(words.end(), {Variable("FARSCALE_MODE"), "--mpi", FARSCALE_MPI_NAME, "-o", page->output, "--threads",
-                             std::to_string(page->threads > 0 ? page->threads : 1)});
-  if (IsSet("FARSCALE_IDEAL")) words.emplace_back("--ideal");
-  for (const std::string& region : Split(Variable("FARSCALE_ONLY"), "\n"))
-    words.insert(words.end(), {"--only", region});
-  return words;
-}
-
 // The words in place of a command to start, `farscale measure ... command arguments`; empty where it stays as it is:
 // where nothing is measured, where the command is not found as this process would find it, and where `info` says where
 // to look for it. `arguments`: as given to MPI_Comm_spawn, or MPI_ARGV_NULL.
@@ -231,7 +211,14 @@ std::vector<std::string> CommandInstead(const char* command, char** arguments, M
   if (!InfoValue(info, "path").empty() || !IsFound(command, InfoValue(info, "wdir"))) return {};
   const std::string name = std::string(command).substr(std::string(command).rfind('/') + 1);
   if (name == "farscale") return {};
-  std::vector<std::string> words = LauncherArguments();
+  // The arguments that this process was started with. Results go beside its own.
+  std::vector<std::string> words;
+  if (IsSet("FARSCALE_QUIET")) words.emplace_back("--quiet");
+  words.insert(words.end(), {mode, "--mpi", FARSCALE_MPI_NAME, "-o", page->output, "--threads",
+                             std::to_string(page->threads > 0 ? page->threads : 1)});
+  if (IsSet("FARSCALE_IDEAL")) words.emplace_back("--ideal");
+  for (const std::string& region : Split(Variable("FARSCALE_ONLY"), "\n"))
+    words.insert(words.end(), {"--only", region});
   words.emplace_back(command);
   for (char** word = arguments; word != MPI_ARGV_NULL && *word != nullptr; ++word) words.emplace_back(*word);
   return words;

@@ -40,12 +40,6 @@ const char* OwnPath() {
   return is_known ? place.dli_fname : nullptr;
 }
 
-std::size_t CountOf(char** environment) {
-  std::size_t count = 0;
-  while (environment[count] != nullptr) ++count;
-  return count;
-}
-
 void Say(const char* program, const char* variable) {
   char text[1024];
   const int size =
@@ -69,7 +63,8 @@ int StartWith(const char* program, char** environment, Start start) {
   char** const loss = FindLoss(environment);
   const char* const own = OwnPath();
   if (loss == nullptr || own == nullptr) return start(environment);
-  const std::size_t count = CountOf(environment);
+  std::size_t count = 0;
+  while (environment[count] != nullptr) ++count;
   auto** const changed = static_cast<char**>(alloca((count + 1) * sizeof(char*)));
   std::memcpy(changed, environment, (count + 1) * sizeof(char*));
   const std::string_view others = std::string_view(*loss).substr(kVariable.size());

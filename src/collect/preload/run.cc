@@ -55,16 +55,6 @@ void Copy(const std::string& text, char (&to)[kBytes]) {
   to[text.copy(to, kBytes - 1)] = '\0';
 }
 
-// The traces of processes that a traced program starts lie beside its own. Whoever makes a folder has it.
-std::string FolderOfChildren(const std::string& folder) {
-  std::string own;
-  for (int number = 2; number < 100000; ++number) {
-    own = folder + "-" + std::to_string(number);
-    if (mkdir(own.c_str(), 0777) == 0 || errno != EEXIST) break;
-  }
-  return own;
-}
-
 // Unlike any other run's: host, process and start.
 RunNames NameRun() {
   RunNames names{};
@@ -80,32 +70,17 @@ RunNames NameRun() {
   if (output[0] != '/' && getcwd(folder, sizeof folder) != nullptr) output = std::string(folder) + "/" + output;
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
-  if (parent != MPI_COMM_NULL && Variable("FARSCALE_MODE") == "trace") output = FolderOfChildren(output);
+  // The traces of processes that a traced program starts lie beside its own. Whoever makes a folder has it.
+  const bool is_child = parent != MPI_COMM_NULL && Variable("FARSCALE_MODE") == "trace";
+  const std::string beside = output + "-";
+  for (int number = 2; is_child && number < 100000; ++number) {
+    output = beside + std::to_string(number);
+    if (mkdir(output.c_str(), 0777) == 0 || errno != EEXIST) break;
+  }
   Copy(output, names.output);
   Copy(Variable("FARSCALE_MODE"), names.mode);
   Copy(Variable("FARSCALE_IDEAL"), names.ideal);
   return names;
-}
-
-void TakeOptions(const RunNames& names) {
-  if (Variable("FARSCALE_MODE") == names.mode && Variable("FARSCALE_IDEAL") == names.ideal) return;
-  setenv("FARSCALE_MODE", names.mode, 1);
-  setenv("FARSCALE_IDEAL", names.ideal, 1);
-  ChooseClock();
-}
-
-// The arguments of this process, as the kernel has them.
-std::string CommandLine() {
-  std::string command = ReadStart("/proc/self/cmdline", sizeof Page::command - 1);
-  for (char& c : command) c = c == '\n' ? ' ' : c == '\0' ? '\n' : c;
-  return command;
-}
-
-std::string ProgramName() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  std::string name(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  return name.substr(name.rfind('/') + 1);
 }
 
 // "Open MPI v4.1.4", "MPICH Version: 4.0.2": the begin of what libraries report as their version.
@@ -149,8 +124,13 @@ void FillPage(Page& fresh, const RunNames& names) {
   Copy(names.job, fresh.job);
   Copy(names.output, fresh.output);
   Copy(HostName(), fresh.host);
-  Copy(ProgramName(), fresh.program);
-  Copy(CommandLine(), fresh.command);
+  char path[PATH_MAX];
+  const ssize_t path_length = readlink("/proc/self/exe", path, sizeof path);
+  const std::string program(path, path_length > 0 ? static_cast<std::size_t>(path_length) : 0);
+  Copy(program.substr(program.rfind('/') + 1), fresh.program);
+  std::string command = ReadStart("/proc/self/cmdline", sizeof Page::command - 1);
+  for (char& c : command) c = c == '\n' ? ' ' : c == '\0' ? '\n' : c;
+  Copy(command, fresh.command);
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   PMPI_Get_library_version(library, &length);
@@ -164,13 +144,6 @@ void FillPage(Page& fresh, const RunNames& names) {
     case CounterAccess::kMissing: fresh.flags |= kCountersRefused; break;
     case CounterAccess::kNoPapi: fresh.flags |= kCountersRefused | kCountersNoPapi; break;
   }
-}
-
-// On the other ranks.
-void SendPage() {
-  real.MPI_Send(page, static_cast<int>(UsedBytes(*page)), MPI_BYTE, 0, 0, OwnWorld());
-  if ((page->flags & kHasDevices) == 0) return;
-  real.MPI_Send(&page->devices, sizeof page->devices, MPI_BYTE, 0, 0, OwnWorld());
 }
 
 // All pages at rank 0, one at a time. Returns false where they do not fit the file; all are received nevertheless.
@@ -307,7 +280,11 @@ void BeginRun() {
   const std::jthread watchdog = StartWatchdog(rank);
   if (rank == 0) names = NameRun();
   real.MPI_Bcast(&names, sizeof names, MPI_BYTE, 0, MPI_COMM_WORLD);
-  TakeOptions(names);
+  if (Variable("FARSCALE_MODE") != names.mode || Variable("FARSCALE_IDEAL") != names.ideal) {
+    setenv("FARSCALE_MODE", names.mode, 1);
+    setenv("FARSCALE_IDEAL", names.ideal, 1);
+    ChooseClock();
+  }
   page_path = PagePath(names.job, rank);
   Page* fresh = CreatePage(page_path);
   if (fresh == nullptr) {
@@ -371,7 +348,9 @@ void EndRun() {
   if (page->rank == 0) {
     HandOver(trace, estimate);
   } else {
-    SendPage();
+    real.MPI_Send(page, static_cast<int>(UsedBytes(*page)), MPI_BYTE, 0, 0, OwnWorld());
+    const bool has_devices = (page->flags & kHasDevices) != 0;
+    if (has_devices) real.MPI_Send(&page->devices, sizeof page->devices, MPI_BYTE, 0, 0, OwnWorld());
   }
   if (!page_path.empty()) unlink(page_path.c_str());
   StopMeasuring();

@@ -62,18 +62,15 @@ bool IsOfMpi(const struct sigaction& action) {
   return false;
 }
 
-// Faults of the program itself happen again when the handler returns; anything else has to be sent again.
-bool HappensAgain(int signal, const siginfo_t& info) {
-  if (signal == SIGBUS && info.si_code == BUS_MCEERR_AO) return false;
-  return info.si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
-}
-
 void OnSignal(int signal, siginfo_t* info, void*) {
   const int error = errno;
   MarkTermination(Termination::kSignal, signal);
   // Whatever would have happened without us happens now, from the same place and with the same message.
   sigaction(signal, &before[signal], nullptr);
-  if (!HappensAgain(signal, *info) &&
+  // Faults of the program itself happen again when the handler returns; anything else has to be sent again.
+  const bool is_fault =
+      signal == SIGSEGV || (signal == SIGBUS && info->si_code != BUS_MCEERR_AO) || signal == SIGFPE || signal == SIGILL;
+  if ((info->si_code <= 0 || !is_fault) &&
       syscall(SYS_rt_tgsigqueueinfo, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), signal, info) != 0) {
     raise(signal);
   }
@@ -91,20 +88,17 @@ void Watch(int signal) {
 
 MPI_Errhandler error_handler = MPI_ERRHANDLER_NULL;
 
-// "MPI_Send: MPI_ERR_RANK: invalid rank", as far as there is place.
-void NoteError(int code) {
-  char said[MPI_MAX_ERROR_STRING] = {};
-  int kind = code, length = 0;
-  PMPI_Error_class(code, &kind);  // a code of its own may come with a stack of calls
-  PMPI_Error_string(kind, said, &length);
-  const std::size_t call = static_cast<std::size_t>(this_thread.call);
-  const bool is_known = this_thread.depth > 0 && this_thread.call < CallId::kCount;
-  std::snprintf(page->error, sizeof page->error, "%s%s%s", is_known ? kCallNames[call] : "", is_known ? ": " : "",
-                said);
-}
-
 void OnError(MPI_Comm* communicator, int* code, ...) {
-  if (IsMeasuring() && is_watching) NoteError(*code);
+  if (IsMeasuring() && is_watching) {
+    char said[MPI_MAX_ERROR_STRING] = {};
+    int kind = *code, length = 0;
+    PMPI_Error_class(*code, &kind);  // a code of its own may come with a stack of calls
+    PMPI_Error_string(kind, said, &length);
+    const bool is_known = this_thread.depth > 0 && this_thread.call < CallId::kCount;
+    const char* call = is_known ? kCallNames[static_cast<std::size_t>(this_thread.call)] : "";
+    // "MPI_Send: MPI_ERR_RANK: invalid rank", as far as there is place.
+    std::snprintf(page->error, sizeof page->error, "%s%s%s", call, is_known ? ": " : "", said);
+  }
   MarkTermination(Termination::kError, 0);
   PMPI_Comm_set_errhandler(*communicator, MPI_ERRORS_ARE_FATAL);
   PMPI_Comm_call_errhandler(*communicator, *code);
@@ -117,8 +111,6 @@ bool HasHandler(MPI_Comm communicator, MPI_Errhandler handler) {
   if (now != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&now);
   return has;
 }
-
-void OnExit() { MarkTermination(Termination::kNotFinalized, 0); }
 
 constexpr int kNotRun = 127;  // as in shells
 
@@ -145,12 +137,6 @@ int StandBetween(void* start) {
 // The end of a stack in these bytes.
 void* TopOf(std::vector<char>& stack) {
   return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~std::uintptr_t{63});
-}
-
-// "NAME=value" of a variable that is set.
-void Keep(const std::string& name, std::vector<std::string>& variables) {
-  const char* value = std::getenv(name.c_str());
-  if (value != nullptr) variables.push_back(name + "=" + value);
 }
 
 // A thread whose stack is full needs another one to say so.
@@ -184,8 +170,10 @@ int RunFarscale(const std::string& option, const std::string& value, int file) {
   if (program == nullptr) return kNotRun;
   std::vector<std::string> words = {"farscale", "measure", option, value}, variables;
   for (const char* name : {"FARSCALE_PAGES", "LD_LIBRARY_PATH", "FARSCALE_QUIET", "FARSCALE_ONLY", "FARSCALE_PRIVATE",
-                           "FARSCALE_MOST_BYTES"})
-    Keep(name, variables);
+                           "FARSCALE_MOST_BYTES"}) {
+    const char* set_value = std::getenv(name);
+    if (set_value != nullptr) variables.push_back(std::string(name) + "=" + set_value);
+  }
   std::vector<char*> arguments = Pointers(words), environment = Pointers(variables);
   std::vector<char> stack(kStackBytes), stack_of_farscale(kStackBytes);
   FarscaleStart start = {program, arguments.data(), environment.data(), TopOf(stack_of_farscale), file};
@@ -237,8 +225,9 @@ void StopWatchingErrors() {
 }
 
 void WatchExit() {
-  std::atexit(OnExit);
-  std::at_quick_exit(OnExit);
+  constexpr auto kMark = [] { MarkTermination(Termination::kNotFinalized, 0); };
+  std::atexit(kMark);
+  std::at_quick_exit(kMark);
 }
 
 void StopWatchingSignals() { is_watching = false; }
