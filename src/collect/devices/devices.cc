@@ -74,51 +74,6 @@ std::string NameOfDevice(std::uint32_t device) {
   return name != device_names.end() ? name->second : std::to_string(device);
 }
 
-void WriteSums(DevicesRecord& record) {
-  std::map<std::uint32_t, std::uint32_t> index_of;
-  for (const auto& [key, sums] : ledger->sums()) {
-    const auto [region, device] = key;
-    const auto [index, is_new] = index_of.try_emplace(device, record.devices);
-    record.has_no_room = (is_new && record.devices == kMostDevices) || record.sums == kMostDeviceSums ? 1 : 0;
-    if (record.has_no_room != 0) return;
-    if (is_new) CopyName(NameOfDevice(device).c_str(), record.name[record.devices++]);
-    record.sum[record.sums] = sums;
-    record.sum[record.sums++].device = index->second;
-  }
-}
-
-void EnterDevice() {
-  HostCall& call = host_call;
-  if (call.depth++ != 0) return;
-  call.counts = is_following.load(std::memory_order_relaxed) && this_thread.depth == 0;
-  if (!call.counts) return;
-  if (!IsMainThread()) {
-    call.before = EnterActivity(Activity::kDevice);
-    return;
-  }
-  call.entered = Now();
-  call.mpi_before = page->mpi;
-  Store(page->offload_entered, call.entered);
-  call.is_recorded = recording.is_writing;
-  if (call.is_recorded) RecordEnter(DeviceCall(CallId::kCudaRuntime, CallId::kHipRuntime), call.entered);
-}
-
-void LeaveDevice() {
-  HostCall& call = host_call;
-  if (call.depth == 0 || --call.depth != 0 || !call.counts) return;
-  if (!IsMainThread()) {
-    LeaveActivity(call.before);
-    return;
-  }
-  if (page->offload_entered == 0) return;  // the run has ended
-  // Time of MPI that is called within the runtime is MPI's.
-  const Tick left = Now();
-  if (call.is_recorded) RecordLeave(DeviceCall(CallId::kCudaRuntime, CallId::kHipRuntime), left);
-  const std::uint64_t taken = left - call.entered, mpi = page->mpi - call.mpi_before;
-  Store(page->offload, page->offload + (taken > mpi ? taken - mpi : 0));
-  Store(page->offload_entered, 0);
-}
-
 }  // namespace
 
 void StartDevices() {
@@ -154,9 +109,19 @@ void FinishDevices() {
   const std::lock_guard lock(device_state);
   is_following = false;
   ledger->Settle(page->end_clock);
-  page->devices.lost = ledger->lost();
-  WriteSums(page->devices);
-  page->devices.is_complete = 1;
+  DevicesRecord& record = page->devices;
+  record.lost = ledger->lost();
+  std::map<std::uint32_t, std::uint32_t> index_of;
+  for (const auto& [key, sums] : ledger->sums()) {
+    const auto [region, device] = key;
+    const auto [index, is_new] = index_of.try_emplace(device, record.devices);
+    record.has_no_room = (is_new && record.devices == kMostDevices) || record.sums == kMostDeviceSums ? 1 : 0;
+    if (record.has_no_room != 0) break;
+    if (is_new) CopyName(NameOfDevice(device).c_str(), record.name[record.devices++]);
+    record.sum[record.sums] = sums;
+    record.sum[record.sums++].device = index->second;
+  }
+  record.is_complete = 1;
   ledger.reset();
 }
 
@@ -193,18 +158,6 @@ Tick TickOf(std::uint64_t clock) {
   return page->begin_tick + static_cast<Tick>(share * static_cast<double>(page->end_tick - page->begin_tick));
 }
 
-// Calls visit(begin, end) for what of the interval is recorded.
-template <typename Visit>
-void ForEachRecorded(Tick begin, Tick end, Visit visit) {
-  Tick from = 0;
-  for (std::size_t i = 0; i <= switches.size(); i += 2) {
-    const Tick until = i < switches.size() ? switches[i] : page->end_tick;
-    if (std::max(begin, from) < std::min(end, until)) visit(std::max(begin, from), std::min(end, until));
-    if (i + 1 >= switches.size()) return;
-    from = switches[i + 1];
-  }
-}
-
 // On the first stream that is done with what it did before.
 void AddToStreams(farscale_device_work work, std::vector<RecordedStream>& of_device) {
   auto free = std::ranges::find_if(of_device,
@@ -226,28 +179,18 @@ void FillStreams() {
     std::ranges::sort(work, {}, [](const farscale_device_work& one) { return std::pair(one.begin, one.end); });
     std::vector<RecordedStream>& of_device = streams[device];
     for (const farscale_device_work& one : work) {
-      ForEachRecorded(TickOf(one.begin), TickOf(one.end), [&](Tick begin, Tick end) {
-        AddToStreams({device, one.kind, begin, end}, of_device);
-      });
+      const Tick one_begin = TickOf(one.begin), one_end = TickOf(one.end);
+      Tick from = 0;  // the parts that are recorded
+      for (std::size_t i = 0; i <= switches.size(); i += 2) {
+        const Tick until = i < switches.size() ? switches[i] : page->end_tick;
+        const Tick begin = std::max(one_begin, from), end = std::min(one_end, until);
+        if (begin < end) AddToStreams({device, one.kind, begin, end}, of_device);
+        if (i + 1 < switches.size()) from = switches[i + 1];
+      }
     }
     for (RecordedStream& stream : of_device) stream.number = number++;
   }
   kept.clear();
-}
-
-bool WriteWork(OTF2_EvtWriter* writer, const farscale_device_work& work) {
-  const CallId id = work.kind == FARSCALE_DEVICE_KERNEL ? DeviceCall(CallId::kCudaKernel, CallId::kHipKernel)
-                                                        : DeviceCall(CallId::kCudaCopy, CallId::kHipCopy);
-  NoteUsed(id);
-  return OTF2_EvtWriter_Enter(writer, nullptr, work.begin, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS &&
-         OTF2_EvtWriter_Leave(writer, nullptr, work.end, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS;
-}
-
-// For the trace; with a lock. Nothing where the run is not recorded.
-void KeepWork(const farscale_device_work& work) {
-  if (recording.writer == nullptr || HasTooMuchDeviceWork()) return;
-  kept[work.device].push_back(work);
-  ++kept_count;
 }
 
 }  // namespace
@@ -277,7 +220,13 @@ bool WriteDeviceEvents(OTF2_Archive* archive, TraceSize* estimate) {
   for (auto& [device, of_device] : streams) {
     for (RecordedStream& stream : of_device) {
       const auto write = [&](OTF2_EvtWriter* writer) {
-        return std::ranges::all_of(stream.work, [&](const auto& work) { return WriteWork(writer, work); });
+        return std::ranges::all_of(stream.work, [&](const farscale_device_work& work) {
+          const CallId id = work.kind == FARSCALE_DEVICE_KERNEL ? DeviceCall(CallId::kCudaKernel, CallId::kHipKernel)
+                                                                : DeviceCall(CallId::kCudaCopy, CallId::kHipCopy);
+          NoteUsed(id);
+          return OTF2_EvtWriter_Enter(writer, nullptr, work.begin, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS &&
+                 OTF2_EvtWriter_Leave(writer, nullptr, work.end, static_cast<std::uint32_t>(id)) == OTF2_SUCCESS;
+        });
       };
       good = WriteLocation(archive, stream.number, write, stream.written, estimate) && good;
     }
@@ -312,12 +261,43 @@ FARSCALE_EXPORT void farscale_device_done(const farscale_device_work* work, std:
     one.begin = Shifted(one.begin, offset);
     one.end = Shifted(one.end, offset);
     ledger->Add(one.device, one.kind == FARSCALE_DEVICE_KERNEL, {one.begin, one.end});
-    KeepWork(one);
+    if (recording.writer == nullptr || HasTooMuchDeviceWork()) continue;
+    kept[one.device].push_back(one);  // for the trace
+    ++kept_count;
   }
   if (ledger->keeps_much()) ledger->SettleHalf();
 }
 
-FARSCALE_EXPORT void farscale_device_enter() { EnterDevice(); }
-FARSCALE_EXPORT void farscale_device_leave() { LeaveDevice(); }
+FARSCALE_EXPORT void farscale_device_enter() {
+  HostCall& call = host_call;
+  if (call.depth++ != 0) return;
+  call.counts = is_following.load(std::memory_order_relaxed) && this_thread.depth == 0;
+  if (!call.counts) return;
+  if (!IsMainThread()) {
+    call.before = EnterActivity(Activity::kDevice);
+    return;
+  }
+  call.entered = Now();
+  call.mpi_before = page->mpi;
+  Store(page->offload_entered, call.entered);
+  call.is_recorded = recording.is_writing;
+  if (call.is_recorded) RecordEnter(DeviceCall(CallId::kCudaRuntime, CallId::kHipRuntime), call.entered);
+}
+
+FARSCALE_EXPORT void farscale_device_leave() {
+  HostCall& call = host_call;
+  if (call.depth == 0 || --call.depth != 0 || !call.counts) return;
+  if (!IsMainThread()) {
+    LeaveActivity(call.before);
+    return;
+  }
+  if (page->offload_entered == 0) return;  // the run has ended
+  // Time of MPI that is called within the runtime is MPI's.
+  const Tick left = Now();
+  if (call.is_recorded) RecordLeave(DeviceCall(CallId::kCudaRuntime, CallId::kHipRuntime), left);
+  const std::uint64_t taken = left - call.entered, mpi = page->mpi - call.mpi_before;
+  Store(page->offload, page->offload + (taken > mpi ? taken - mpi : 0));
+  Store(page->offload_entered, 0);
+}
 
 }  // extern "C"

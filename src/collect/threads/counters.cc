@@ -21,17 +21,6 @@ namespace {
 Tick chosen_at = 0;
 std::uint64_t chosen_at_nanoseconds = 0;
 
-bool MayUseTsc() {
-#if defined(__x86_64__)
-  // The ideal clocks that processes send each other are in nanoseconds.
-  if (Variable("FARSCALE_CLOCK") == "monotonic" || IsSet("FARSCALE_IDEAL")) return false;
-  // The kernel uses the counter as its clock only where it is steady and the same on all cores.
-  return ReadStart("/sys/devices/system/clocksource/clocksource0/current_clocksource", 16) == "tsc\n";
-#else
-  return false;
-#endif
-}
-
 CounterPair main_counters;
 CounterEvents main_events = kUsualEvents;
 bool counts_by_papi = false;
@@ -88,25 +77,23 @@ int (*papi_destroy_eventset)(int* set) = nullptr;
 
 int event_set = kNoEventSet;
 
-bool FindAllOfPapi(void* library) {
-  const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    return function != nullptr;
-  };
-  return find("PAPI_library_init", papi_library_init) && find("PAPI_create_eventset", papi_create_eventset) &&
-         find("PAPI_add_event", papi_add_event) && find("PAPI_start", papi_start) && find("PAPI_read", papi_read) &&
-         find("PAPI_stop", papi_stop) && find("PAPI_cleanup_eventset", papi_cleanup_eventset) &&
-         find("PAPI_destroy_eventset", papi_destroy_eventset);
-}
-
 // A program may have loaded PAPI for itself, which then is the same library. PAPI_library_init wants to hear its own
 // version, which is that of the library's file name.
 bool LoadPapi() {
   for (const auto& [major, minor] : kPapiVersions) {
     void* library = dlopen(Format("libpapi.so.%d.%d", major, minor).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
+    const auto find = [&](const char* name, auto& function) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      return function != nullptr;
+    };
+    const bool has_all = find("PAPI_library_init", papi_library_init) &&
+                         find("PAPI_create_eventset", papi_create_eventset) && find("PAPI_add_event", papi_add_event) &&
+                         find("PAPI_start", papi_start) && find("PAPI_read", papi_read) &&
+                         find("PAPI_stop", papi_stop) && find("PAPI_cleanup_eventset", papi_cleanup_eventset) &&
+                         find("PAPI_destroy_eventset", papi_destroy_eventset);
     const int version = major << 24 | minor << 16;
-    if (FindAllOfPapi(library) && papi_library_init(version) == version) return true;
+    if (has_all && papi_library_init(version) == version) return true;
     dlclose(library);
   }
   return false;
@@ -121,21 +108,17 @@ void StopPapi() {
   event_set = kNoEventSet;
 }
 
-// For the calling thread. False, with nothing left, where there is no libpapi, or it does not count both.
-bool StartPapi() {
-  if (!LoadPapi()) return false;
-  event_set = kNoEventSet;
-  const bool is_counting = papi_create_eventset(&event_set) == kPapiOk &&
-                           papi_add_event(event_set, kTotalInstructions) == kPapiOk &&
-                           papi_add_event(event_set, kTotalCycles) == kPapiOk && papi_start(event_set) == kPapiOk;
-  if (!is_counting) StopPapi();
-  return is_counting;
-}
-
 }  // namespace
 
 void ChooseClock() {
-  clock_is_tsc = MayUseTsc();
+  bool may_use_tsc = false;
+#if defined(__x86_64__)
+  // The ideal clocks that processes send each other are in nanoseconds. The kernel uses the counter as its clock only
+  // where it is steady and the same on all cores.
+  may_use_tsc = Variable("FARSCALE_CLOCK") != "monotonic" && !IsSet("FARSCALE_IDEAL") &&
+                ReadStart("/sys/devices/system/clocksource/clocksource0/current_clocksource", 16) == "tsc\n";
+#endif
+  clock_is_tsc = may_use_tsc;
   chosen_at = Now();
   chosen_at_nanoseconds = Nanoseconds(CLOCK_MONOTONIC);
 }
@@ -230,7 +213,15 @@ CounterAccess OpenCounters(const CounterEvents& events) {
 
 CounterAccess OpenCountersOfPapi() {
   CloseCounters();
-  if (!StartPapi()) return CounterAccess::kNoPapi;
+  if (!LoadPapi()) return CounterAccess::kNoPapi;
+  event_set = kNoEventSet;
+  const bool is_counting = papi_create_eventset(&event_set) == kPapiOk &&
+                           papi_add_event(event_set, kTotalInstructions) == kPapiOk &&
+                           papi_add_event(event_set, kTotalCycles) == kPapiOk && papi_start(event_set) == kPapiOk;
+  if (!is_counting) {
+    StopPapi();
+    return CounterAccess::kNoPapi;
+  }
   counts_by_papi = true;
   MeasureReading();
   return CounterAccess::kPapi;

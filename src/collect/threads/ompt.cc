@@ -43,22 +43,6 @@ namespace {
 // The number of a task tells if it waits to begin, and the activity of the thread when it went to another task.
 constexpr std::uint64_t kQueued = 1, kActivityUnit = 2;
 
-// On the encountering thread. Leagues of teams make no team of threads.
-void OnParallelBegin(ompt::Data*, const void*, ompt::Data* parallel, unsigned requested, int flags, const void*) {
-  const bool is_league = (static_cast<unsigned>(flags) & ompt::kLeague) != 0;
-  parallel->pointer = is_league ? nullptr : Fork(requested);
-}
-
-void OnParallelEnd(ompt::Data* parallel, ompt::Data*, int, const void*) {
-  if (parallel != nullptr) Join(static_cast<Team*>(parallel->pointer));
-}
-
-// A worker is told of the end of its task when it is needed again, if at all: Join does not rely on it.
-void OnImplicitTask(int endpoint, ompt::Data* parallel, ompt::Data*, unsigned threads, unsigned index, int flags) {
-  if (endpoint != ompt::kScopeBegin || parallel == nullptr || (flags & ompt::kInitialTask) != 0) return;
-  Begin(static_cast<Team*>(parallel->pointer), index, threads);
-}
-
 // One thread of a team is at one barrier at a time.
 thread_local std::optional<unsigned> barrier __attribute__((tls_model("initial-exec")));
 
@@ -75,12 +59,6 @@ void OnSyncRegion(int kind, int endpoint, ompt::Data* parallel, ompt::Data*, con
   }
 }
 
-void OnTaskCreate(ompt::Data*, const void*, ompt::Data* task, int flags, int, const void*) {
-  if ((flags & ompt::kExplicitTask) == 0 || (flags & ompt::kUndeferredTask) != 0) return;
-  task->value = kQueued;
-  QueueTask();
-}
-
 void OnTaskSchedule(ompt::Data* prior, int, ompt::Data* next) {
   if (prior == nullptr || next == nullptr) return;
   const bool was_queued = (next->value & kQueued) != 0;
@@ -95,36 +73,50 @@ void OnTaskSchedule(ompt::Data* prior, int, ompt::Data* next) {
 
 bool IsForLock(int kind) { return kind != ompt::kTestLock && kind != ompt::kTestNestLock; }
 
-void OnMutexAcquire(int kind, unsigned, unsigned, std::uint64_t, const void*) {
-  if (IsForLock(kind)) EnterActivity(Activity::kScheduling);
-}
-
-void OnMutexAcquired(int kind, std::uint64_t, const void*) {
-  if (IsForLock(kind)) LeaveActivity(Activity::kUseful);
-}
-
-// A nested lock that the thread has already.
-void OnNestLock(int endpoint, std::uint64_t, const void*) {
-  if (endpoint == ompt::kScopeBegin) LeaveActivity(Activity::kUseful);
-}
-
 int Initialize(ompt::Lookup lookup, int, ompt::Data*) {
   const auto set = reinterpret_cast<int (*)(int which, ompt::Function callback)>(lookup("ompt_set_callback"));
   if (set == nullptr) return 0;
   const auto add = [&](int which, auto* callback) { set(which, reinterpret_cast<ompt::Function>(callback)); };
-  add(ompt::kParallelBegin, OnParallelBegin);
-  add(ompt::kParallelEnd, OnParallelEnd);
-  add(ompt::kImplicitTask, OnImplicitTask);
+  // On the encountering thread. Leagues of teams make no team of threads.
+  add(
+      ompt::kParallelBegin,
+      +[](ompt::Data*, const void*, ompt::Data* parallel, unsigned requested, int flags, const void*) {
+        const bool is_league = (static_cast<unsigned>(flags) & ompt::kLeague) != 0;
+        parallel->pointer = is_league ? nullptr : Fork(requested);
+      });
+  add(
+      ompt::kParallelEnd, +[](ompt::Data* parallel, ompt::Data*, int, const void*) {
+        if (parallel != nullptr) Join(static_cast<Team*>(parallel->pointer));
+      });
+  // A worker is told of the end of its task when it is needed again, if at all: Join does not rely on it.
+  add(
+      ompt::kImplicitTask,
+      +[](int endpoint, ompt::Data* parallel, ompt::Data*, unsigned threads, unsigned index, int flags) {
+        if (endpoint != ompt::kScopeBegin || parallel == nullptr || (flags & ompt::kInitialTask) != 0) return;
+        Begin(static_cast<Team*>(parallel->pointer), index, threads);
+      });
   add(ompt::kSyncRegion, OnSyncRegion);
-  add(ompt::kTaskCreate, OnTaskCreate);
+  add(
+      ompt::kTaskCreate, +[](ompt::Data*, const void*, ompt::Data* task, int flags, int, const void*) {
+        if ((flags & ompt::kExplicitTask) == 0 || (flags & ompt::kUndeferredTask) != 0) return;
+        task->value = kQueued;
+        QueueTask();
+      });
   add(ompt::kTaskSchedule, OnTaskSchedule);
-  add(ompt::kMutexAcquire, OnMutexAcquire);
-  add(ompt::kMutexAcquired, OnMutexAcquired);
-  add(ompt::kNestLock, OnNestLock);
+  add(
+      ompt::kMutexAcquire, +[](int kind, unsigned, unsigned, std::uint64_t, const void*) {
+        if (IsForLock(kind)) EnterActivity(Activity::kScheduling);
+      });
+  add(
+      ompt::kMutexAcquired, +[](int kind, std::uint64_t, const void*) {
+        if (IsForLock(kind)) LeaveActivity(Activity::kUseful);
+      });
+  add(
+      ompt::kNestLock, +[](int endpoint, std::uint64_t, const void*) {  // that the thread has already
+        if (endpoint == ompt::kScopeBegin) LeaveActivity(Activity::kUseful);
+      });
   return 1;
 }
-
-void Finalize(ompt::Data*) {}
 
 }  // namespace
 }  // namespace farscale::collect
@@ -133,7 +125,7 @@ using namespace farscale::collect;
 
 // One tool is all that there can be: one that the user has chosen goes first.
 extern "C" FARSCALE_EXPORT ompt::StartTool* ompt_start_tool(unsigned version, const char* runtime) {
-  static ompt::StartTool own = {Initialize, Finalize, {}};
+  static ompt::StartTool own = {Initialize, [](ompt::Data*) {}, {}};
   const auto next = reinterpret_cast<decltype(&ompt_start_tool)>(FindRealSymbol("ompt_start_tool"));
   const bool is_tool = next != nullptr && !IsLlvmOpenMp(reinterpret_cast<const void*>(next));
   ompt::StartTool* other = is_tool ? next(version, runtime) : nullptr;

@@ -122,20 +122,19 @@ Counts ReadCounters(TeamThread& own) {
   return counts;
 }
 
-void SwitchCounting(TeamThread& own, bool on) {
-  if (on == own.is_counting) return;
-  own.is_counting = on;
-  const Counts now = ReadCounters(own);
-  if (!on && now.cycles >= own.counts_before.cycles) {  // else they were closed meanwhile
-    Store(own.counted.instructions, own.counted.instructions + (now.instructions - own.counts_before.instructions));
-    Store(own.counted.cycles, own.counted.cycles + (now.cycles - own.counts_before.cycles));
-  }
-  own.counts_before = now;
-}
-
 void Become(TeamThread& own, Activity activity, Tick now) {
   const bool computes = activity == Activity::kUseful || (own.is_main && activity == Activity::kOutside);
-  SwitchCounting(own, computes != own.is_main);
+  const bool counts = computes != own.is_main;
+  if (counts != own.is_counting) {
+    own.is_counting = counts;
+    const Counts read = ReadCounters(own);
+    const Counts& before = own.counts_before;
+    if (!counts && read.cycles >= before.cycles) {  // else they were closed meanwhile
+      Store(own.counted.instructions, own.counted.instructions + (read.instructions - before.instructions));
+      Store(own.counted.cycles, own.counted.cycles + (read.cycles - before.cycles));
+    }
+    own.counts_before = read;
+  }
   __atomic_store(&own.record->activity, &activity, __ATOMIC_RELAXED);
   Store(own.record->since, now);
 }
@@ -179,42 +178,6 @@ void Wait(TeamThread& own, Tick now) {
   if (own.index < team.idle.size()) team.idle[own.index] = own.idle;
 }
 
-// Also where the main thread is outside of teams, as it always computes there.
-bool IsActive(const TeamThread& own) { return own.is_main || own.record->activity != Activity::kOutside; }
-
-void CountActive(unsigned more) {
-  const std::uint32_t active = __atomic_add_fetch(&page->teams.active, more, __ATOMIC_RELAXED);
-  std::uint32_t most = __atomic_load_n(&page->teams.most, __ATOMIC_RELAXED);
-  while (most < active &&
-         !__atomic_compare_exchange_n(&page->teams.most, &most, active, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
-}
-
-// Adds the time of the others of the team since they had no more work.
-void AddOthers(const Team& team, unsigned size, Tick last, Tick now) {
-  const std::uint64_t mpi_now = MpiClock(now);
-  std::uint64_t imbalance = 0, mpi_wait = 0, scheduling = 0;
-  for (unsigned i = 1; i < size; ++i) {
-    const Idle& idle = team.idle[i];
-    const Tick wait = Since(idle.since, last);
-    const std::uint64_t mpi = std::min(wait, Since(idle.mpi_clock, mpi_now));
-    imbalance += wait - mpi;
-    mpi_wait += mpi;
-    scheduling += Since(last, now);
-  }
-  TeamRecord& teams = page->teams;
-  Increase(teams.imbalance, imbalance);
-  Increase(teams.mpi_wait, mpi_wait);
-  Increase(teams.scheduling, scheduling);
-}
-
-Team& NextTeam(TeamThread& own, unsigned capacity) {
-  if (own.teams_open == own.teams.size()) own.teams.emplace_back();
-  std::unique_ptr<Team>& team = own.teams[own.teams_open++];
-  if (team == nullptr || team->idle.size() < capacity) team = std::make_unique<Team>(capacity);
-  return *team;
-}
-
 }  // namespace
 
 void StartTeams() {
@@ -233,11 +196,15 @@ void StartTeams() {
 Team* Fork(unsigned capacity) {
   TeamThread* own = IsMeasuring() ? TakeOwn() : nullptr;
   if (own == nullptr) return nullptr;
-  Team& team = NextTeam(*own, capacity);
+  if (own->teams_open == own->teams.size()) own->teams.emplace_back();
+  std::unique_ptr<Team>& reused = own->teams[own->teams_open++];
+  if (reused == nullptr || reused->idle.size() < capacity) reused = std::make_unique<Team>(capacity);
+  Team& team = *reused;
   team.outer = own->team;
   team.outer_index = own->index;
   team.outer_activity = own->record->activity;
-  team.added = IsActive(*own) ? 0 : 1;
+  // The main thread is active outside of teams, too, as it always computes there.
+  team.added = own->is_main || own->record->activity != Activity::kOutside ? 0 : 1;
   team.size = 0;
   team.arrivals = 0;
   for (std::atomic<Tick>& last : team.last_arrivals) last.store(0, std::memory_order_relaxed);
@@ -268,7 +235,11 @@ void Begin(Team* team, unsigned index, unsigned size) {
   own->index = index;
   if (index == 0) {
     team->added += size - 1;
-    CountActive(team->added);
+    const std::uint32_t active = __atomic_add_fetch(&page->teams.active, team->added, __ATOMIC_RELAXED);
+    std::uint32_t most = __atomic_load_n(&page->teams.most, __ATOMIC_RELAXED);
+    while (most < active &&
+           !__atomic_compare_exchange_n(&page->teams.most, &most, active, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
     Switch(*own, Activity::kUseful, now);
     return;
   }
@@ -309,12 +280,24 @@ void Join(Team* team) {
     }
     Become(*own, team->outer_activity, now);
   });
-  AddOthers(*team, size, last, now);
+  // The time of the others of the team since they had no more work.
+  const std::uint64_t mpi_now = MpiClock(now);
+  std::uint64_t imbalance = 0, mpi_wait = 0, scheduling = 0;
+  for (unsigned i = 1; i < size; ++i) {
+    const Tick wait = Since(team->idle[i].since, last);
+    const std::uint64_t mpi = std::min(wait, Since(team->idle[i].mpi_clock, mpi_now));
+    imbalance += wait - mpi;
+    mpi_wait += mpi;
+    scheduling += Since(last, now);
+  }
+  TeamRecord& teams = page->teams;
+  Increase(teams.imbalance, imbalance);
+  Increase(teams.mpi_wait, mpi_wait);
+  Increase(teams.scheduling, scheduling);
   if (team->is_recorded) {
     for (unsigned i = size; i > 0; --i) RecordTeamEnd(team->idle[i - 1].thread, size, now);
     RecordJoin(now);
   }
-  TeamRecord& teams = page->teams;
   Increase(teams.active_mpi, team->added * Since(team->mpi_clock_at_fork, MpiClock(now)));
   Increase(teams.regions, 1);
   __atomic_fetch_sub(&teams.active, team->added, __ATOMIC_RELAXED);
@@ -388,7 +371,7 @@ Activity BeginTask(bool was_queued) {
   if (was_queued) own->team->queued.fetch_sub(1, std::memory_order_relaxed);
   const Activity before = own->record->activity;
   const Tick now = Now();
-  if (own->team->is_recorded) RecordTask(NumberOf(*own), true, now);
+  if (own->team->is_recorded) RecordEdge(NumberOf(*own), CallId::kOpenMpTask, true, now);
   Switch(*own, Activity::kUseful, now);
   return before;
 }
@@ -397,7 +380,7 @@ void EndTask(Activity before) {
   TeamThread* own = before == Activity::kOutside ? nullptr : InTeam();
   if (own == nullptr) return;
   const Tick now = Now();
-  if (own->team->is_recorded) RecordTask(NumberOf(*own), false, now);
+  if (own->team->is_recorded) RecordEdge(NumberOf(*own), CallId::kOpenMpTask, false, now);
   if (before != Activity::kWaiting) {
     Switch(*own, before, now);
     return;
@@ -455,12 +438,6 @@ TimesOfThreads CpuTimes() {
 
 double LeastOf(double elapsed) { return std::max(kLeastShare * elapsed, kLeastTime); }
 
-// The threads of teams by the kernel's numbers.
-bool IsOfTeams(int thread) {
-  const auto is_it = [&](const TeamThread& known) { return known.id.load(std::memory_order_relaxed) == thread; };
-  return team_threads != nullptr && std::any_of(team_threads, team_threads + kMostThreads, is_it);
-}
-
 bool IsOfMpi(int thread) { return used_before.count(thread) > 0 && before_mpi.count(thread) == 0; }
 
 // Threads of teams may have ended, too: then nothing is known of others.
@@ -485,13 +462,17 @@ void NoteThreadsBeforeMpi() { before_mpi = CpuTimes(); }
 void NoteThreads() { used_before = CpuTimes(); }
 
 void CountOtherThreads(Page& own) {
+  const auto is_of_team = [](int thread) {  // the kernel's number
+    const auto is_it = [&](const TeamThread& known) { return known.id.load(std::memory_order_relaxed) == thread; };
+    return team_threads != nullptr && std::any_of(team_threads, team_threads + kMostThreads, is_it);
+  };
   const double elapsed = ElapsedOf(own);
   std::uint64_t left = CpuTimeOfOthers(own);
   for (const auto& [thread, time] : CpuTimes()) {
     const auto before = used_before.find(thread);
     const std::uint64_t used = std::min(left, time - (before != used_before.end() ? before->second : 0));
     left -= used;
-    if (static_cast<double>(used) < LeastOf(elapsed) || IsOfTeams(thread) || IsOfMpi(thread)) continue;
+    if (static_cast<double>(used) < LeastOf(elapsed) || is_of_team(thread) || IsOfMpi(thread)) continue;
     ++own.teams.unknown;
     own.teams.unknown_cpu += used;
   }

@@ -50,17 +50,6 @@ void Keep(std::size_t thread, CallId region, bool is_enter, unsigned size, Tick 
   own.events.push_back({time, region, is_enter, size, now.value_or(last)});
 }
 
-// The events of the main thread are written at once.
-void RecordEdge(std::size_t thread, CallId region, bool is_enter, Tick time) {
-  if (thread != 0) {
-    Keep(thread, region, is_enter, 0, time);
-  } else if (is_enter) {
-    RecordEnter(region, time);
-  } else {
-    RecordLeave(region, time);
-  }
-}
-
 template <typename... Parameters>
 void WriteOfMain(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, OTF2_TimeStamp, Parameters...),
                  Tick time, auto... values) {
@@ -70,14 +59,6 @@ void WriteOfMain(OTF2_ErrorCode (*write)(OTF2_EvtWriter*, OTF2_AttributeList*, O
 
 // This rank's own number of a team; behind all communicators.
 std::uint32_t TeamOfSize(std::uint32_t size) { return (3U << 30U) + size; }
-
-// A trace of a run that does not come to its end has the main thread of the team alone.
-void NoteTeam(std::uint32_t size) {
-  const auto [entry, is_new] = members_by_size.try_emplace(size);
-  if (!is_new) return;
-  entry->second.insert(0);
-  Define(&RankDefinitions::teams, GroupDefinition{TeamOfSize(size), {0}, {}});
-}
 
 bool Write(OTF2_EvtWriter* writer, const ThreadEvent& event, bool with_counts) {
   const bool is_team = event.region == CallId::kOpenMpParallel;
@@ -113,7 +94,12 @@ void RecordTeamBegin(std::size_t thread, unsigned size, Tick time) {
     Keep(thread, CallId::kOpenMpParallel, true, size, time);
     return;
   }
-  NoteTeam(size);
+  const auto [entry, is_new] = members_by_size.try_emplace(size);
+  if (is_new) {
+    entry->second.insert(0);
+    // A trace of a run that does not come to its end has the main thread of the team alone.
+    Define(&RankDefinitions::teams, GroupDefinition{TeamOfSize(size), {0}, {}});
+  }
   WriteOfMain(OTF2_EvtWriter_ThreadTeamBegin, time, TeamOfSize(size));
   RecordEnter(CallId::kOpenMpParallel, time);
 }
@@ -125,8 +111,14 @@ void RecordBarrier(std::size_t thread, bool is_implicit, bool is_enter, Tick tim
   if (!is_enter) open = CallId::kCount;
 }
 
-void RecordTask(std::size_t thread, bool is_begin, Tick time) {
-  RecordEdge(thread, CallId::kOpenMpTask, is_begin, time);
+void RecordEdge(std::size_t thread, CallId region, bool is_enter, Tick time) {
+  if (thread != 0) {
+    Keep(thread, region, is_enter, 0, time);
+  } else if (is_enter) {
+    RecordEnter(region, time);
+  } else {
+    RecordLeave(region, time);
+  }
 }
 
 void RecordDeviceCall(std::size_t thread, bool is_enter, Tick time) {

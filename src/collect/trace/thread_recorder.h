@@ -13,6 +13,7 @@
 
 #include "collect/threads/counters.h"
 #include "collect/trace/trace_definitions.h"
+#include "mpi_functions.h"
 
 namespace farscale::collect {
 
@@ -23,7 +24,8 @@ bool IsRecordingTeams();
 void RecordFork(unsigned threads, Tick time);
 void RecordTeamBegin(std::size_t thread, unsigned size, Tick time);
 void RecordBarrier(std::size_t thread, bool is_implicit, bool is_enter, Tick time);
-void RecordTask(std::size_t thread, bool is_begin, Tick time);
+// A task begins or ends. The events of the main thread are written at once.
+void RecordEdge(std::size_t thread, CallId region, bool is_enter, Tick time);
 // For other threads than the main one.
 void RecordDeviceCall(std::size_t thread, bool is_enter, Tick time);
 // Called by the thread that ends the team, for each of its threads, itself last: what is open ends.
