@@ -26,6 +26,7 @@ struct TracedCommunicator {
   int size = 0;  // size of the group that messages go to
   int rank = 0;
   bool is_inter = false;  // between two groups
+  bool is_root = false;   // in a copy for one collective; arguments that only the root needs may be anything elsewhere
   // Copies made by MPI_Comm_idup, whose members cannot wait to agree on a number: some are kept for them.
   std::uint32_t next_copy = 0;
   int copies_left = 0;

@@ -31,16 +31,13 @@ std::uint64_t BytesOfPart(const auto* counts, const MPI_Datatype* types, std::si
   return Bytes(counts[i], types[i]);
 }
 
-// A communicator as one of its ranks knows it. Arguments that only the root needs may be anything elsewhere.
-struct Member : TracedCommunicator {
-  bool is_root = false;
-};
-
-inline std::uint64_t All(const Member& own, std::uint64_t bytes) {
+inline std::uint64_t All(const TracedCommunicator& own, std::uint64_t bytes) {
   return static_cast<std::uint64_t>(own.size) * bytes;
 }
-std::uint64_t OfRank(const Member& own, const auto* counts, MPI_Datatype type) { return Bytes(counts[own.rank], type); }
-std::uint64_t Sum(const Member& own, const auto* counts, auto types) {
+std::uint64_t OfRank(const TracedCommunicator& own, const auto* counts, MPI_Datatype type) {
+  return Bytes(counts[own.rank], type);
+}
+std::uint64_t Sum(const TracedCommunicator& own, const auto* counts, auto types) {
   std::uint64_t sum = 0;
   for (int i = 0; i < own.size; ++i) sum += BytesOfPart(counts, types, static_cast<std::size_t>(i));
   return sum;
@@ -48,29 +45,32 @@ std::uint64_t Sum(const Member& own, const auto* counts, auto types) {
 
 // Sizes that a rank sends and receives, from the arguments of the MPI function. With MPI_IN_PLACE, what a rank
 // contributes is in the other buffer.
-inline constexpr auto kNothing = [](const Member&, auto...) { return CollectiveSizes{}; };
+inline constexpr auto kNothing = [](const TracedCommunicator&, auto...) { return CollectiveSizes{}; };
 
-inline constexpr auto kBcastSizes = [](const Member& own, const void*, auto count, MPI_Datatype type, auto...) {
+inline constexpr auto kBcastSizes = [](const TracedCommunicator& own, const void*, auto count, MPI_Datatype type,
+                                       auto...) {
   return CollectiveSizes{own.is_root ? All(own, Bytes(count, type)) : 0, Bytes(count, type)};
 };
 
-inline constexpr auto kGatherSizes = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
-                                        const void*, auto count, MPI_Datatype type, auto...) {
+inline constexpr auto kGatherSizes = [](const TracedCommunicator& own, const void* out, auto out_count,
+                                        MPI_Datatype out_type, const void*, auto count, MPI_Datatype type, auto...) {
   return CollectiveSizes{out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type),
                          own.is_root ? All(own, Bytes(count, type)) : 0};
 };
-inline constexpr auto kGathervSizes = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
-                                         const void*, const auto* counts, const auto*, MPI_Datatype type, auto...) {
+inline constexpr auto kGathervSizes = [](const TracedCommunicator& own, const void* out, auto out_count,
+                                         MPI_Datatype out_type, const void*, const auto* counts, const auto*,
+                                         MPI_Datatype type, auto...) {
   return CollectiveSizes{out == MPI_IN_PLACE ? OfRank(own, counts, type) : Bytes(out_count, out_type),
                          own.is_root ? Sum(own, counts, type) : 0};
 };
 
-inline constexpr auto kScatterSizes = [](const Member& own, const void*, auto out_count, MPI_Datatype out_type,
-                                         const void* buffer, auto count, MPI_Datatype type, auto...) {
+inline constexpr auto kScatterSizes = [](const TracedCommunicator& own, const void*, auto out_count,
+                                         MPI_Datatype out_type, const void* buffer, auto count, MPI_Datatype type,
+                                         auto...) {
   return CollectiveSizes{own.is_root ? All(own, Bytes(out_count, out_type)) : 0,
                          buffer == MPI_IN_PLACE ? Bytes(out_count, out_type) : Bytes(count, type)};
 };
-inline constexpr auto kScattervSizes = [](const Member& own, const void*, const auto* counts, const auto*,
+inline constexpr auto kScattervSizes = [](const TracedCommunicator& own, const void*, const auto* counts, const auto*,
                                           MPI_Datatype out_type, const void* buffer, auto count, MPI_Datatype type,
                                           auto...) {
   return CollectiveSizes{own.is_root ? Sum(own, counts, out_type) : 0,
@@ -78,43 +78,44 @@ inline constexpr auto kScattervSizes = [](const Member& own, const void*, const 
 };
 
 // MPI_Allgather and MPI_Alltoall.
-inline constexpr auto kEqualParts = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
-                                       const void*, auto count, MPI_Datatype type, auto...) {
+inline constexpr auto kEqualParts = [](const TracedCommunicator& own, const void* out, auto out_count,
+                                       MPI_Datatype out_type, const void*, auto count, MPI_Datatype type, auto...) {
   return CollectiveSizes{All(own, out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type)),
                          All(own, Bytes(count, type))};
 };
-inline constexpr auto kAllgathervSizes = [](const Member& own, const void* out, auto out_count, MPI_Datatype out_type,
-                                            const void*, const auto* counts, const auto*, MPI_Datatype type, auto...) {
+inline constexpr auto kAllgathervSizes = [](const TracedCommunicator& own, const void* out, auto out_count,
+                                            MPI_Datatype out_type, const void*, const auto* counts, const auto*,
+                                            MPI_Datatype type, auto...) {
   return CollectiveSizes{All(own, out == MPI_IN_PLACE ? OfRank(own, counts, type) : Bytes(out_count, out_type)),
                          Sum(own, counts, type)};
 };
 // MPI_Alltoallv with a type for all parts, MPI_Alltoallw with one for each.
-inline constexpr auto kParts = [](const Member& own, const void* out, const auto* out_counts, const auto*,
+inline constexpr auto kParts = [](const TracedCommunicator& own, const void* out, const auto* out_counts, const auto*,
                                   auto out_types, const void*, const auto* counts, const auto*, auto types, auto...) {
   return CollectiveSizes{out == MPI_IN_PLACE ? Sum(own, counts, types) : Sum(own, out_counts, out_types),
                          Sum(own, counts, types)};
 };
 
 // MPI_Allreduce, MPI_Scan and MPI_Exscan: every rank gives as much as it gets.
-inline constexpr auto kWholeBuffer = [](const Member&, const void*, const void*, auto count, MPI_Datatype type,
-                                        auto...) {
+inline constexpr auto kWholeBuffer = [](const TracedCommunicator&, const void*, const void*, auto count,
+                                        MPI_Datatype type, auto...) {
   return CollectiveSizes{Bytes(count, type), Bytes(count, type)};
 };
-inline constexpr auto kReduceSizes = [](const Member& own, const void*, const void*, auto count, MPI_Datatype type,
-                                        auto...) {
+inline constexpr auto kReduceSizes = [](const TracedCommunicator& own, const void*, const void*, auto count,
+                                        MPI_Datatype type, auto...) {
   return CollectiveSizes{Bytes(count, type), own.is_root ? Bytes(count, type) : 0};
 };
-inline constexpr auto kReduceScatterSizes = [](const Member& own, const void*, const void*, const auto* counts,
-                                               MPI_Datatype type, auto...) {
+inline constexpr auto kReduceScatterSizes = [](const TracedCommunicator& own, const void*, const void*,
+                                               const auto* counts, MPI_Datatype type, auto...) {
   return CollectiveSizes{Sum(own, counts, type), OfRank(own, counts, type)};
 };
-inline constexpr auto kReduceScatterBlockSizes = [](const Member& own, const void*, const void*, auto count,
+inline constexpr auto kReduceScatterBlockSizes = [](const TracedCommunicator& own, const void*, const void*, auto count,
                                                     MPI_Datatype type, auto...) {
   return CollectiveSizes{All(own, Bytes(count, type)), Bytes(count, type)};
 };
 
 // As under the rules `bsc` [docs/formulas.md, rules].
-inline ClockWait WaitOf(OTF2_CollectiveOp operation, const Member& own) {
+inline ClockWait WaitOf(OTF2_CollectiveOp operation, const TracedCommunicator& own) {
   if (operation == OTF2_COLLECTIVE_OP_SCAN || operation == OTF2_COLLECTIVE_OP_EXSCAN) return ClockWait::kLower;
   return operation == OTF2_COLLECTIVE_OP_REDUCE && !own.is_root ? ClockWait::kNothing : ClockWait::kAll;
 }
@@ -142,7 +143,8 @@ int TracedCollective(auto function, auto... arguments) {
   if constexpr (kIsBlocking) {
     const TracedCommunicator* found = FindForCollective(in, kHasRoot);
     if (found == nullptr) return function(arguments...);
-    const Member own{*found, kHasRoot && found->rank == root};
+    TracedCommunicator own = *found;
+    own.is_root = kHasRoot && found->rank == root;
     Record(OTF2_EvtWriter_MpiCollectiveBegin);
     const int code = function(arguments...);
     ReduceClock(own.shadow, WaitOf(kOperation, own));
@@ -153,7 +155,8 @@ int TracedCollective(auto function, auto... arguments) {
     const int code = function(arguments...);
     const TracedCommunicator* found = FindForCollective(in, kHasRoot);
     if (code != MPI_SUCCESS || found == nullptr) return code;
-    const Member own{*found, kHasRoot && found->rank == root};
+    TracedCommunicator own = *found;
+    own.is_root = kHasRoot && found->rank == root;
     AddRequest(*std::get<kLast>(all), {.kind = RequestKind::kCollective,
                                        .communicator = own.id,
                                        .operation = kOperation,
