@@ -69,14 +69,6 @@ bool HasForeignRanks(const std::vector<std::int32_t>& members) {
   return std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end();
 }
 
-// Among two groups the one with the lowest rank gives the number; its rank 0 sends it to the other group, and rank 0 of
-// that one to the rest of the first.
-void AgreeBetweenGroups(unsigned& id, bool names, int rank, MPI_Comm communicator) {
-  const int from_here = rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
-  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? from_here : 0, communicator);
-  real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? 0 : from_here, communicator);
-}
-
 // Numbers of communicators follow those of MPI_COMM_WORLD and MPI_COMM_SELF.
 std::uint32_t TakeNumbers(std::uint32_t count) {
   const auto held = HoldSharedState();
@@ -98,15 +90,6 @@ std::uint32_t windows_named = 0;  // those that this rank named as their rank 0
 TracedWindow* Find(MPI_Win window) {
   const auto found = windows.find(KeyOf(window));
   return found == windows.end() ? nullptr : &found->second;
-}
-
-std::uint32_t NumberOfGroup(std::vector<std::int32_t> members) {
-  const auto [entry, is_new] = group_numbers.try_emplace(members, 0);
-  if (is_new) {
-    entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_numbers.size() - 1));
-    Define(&RankDefinitions::groups, GroupDefinition{entry->second, std::move(members), {}});
-  }
-  return entry->second;
 }
 
 }  // namespace
@@ -157,7 +140,11 @@ void AddCommunicator(MPI_Comm communicator) {
                                             *std::min_element(definition.remote.begin(), definition.remote.end());
   unsigned id = names && added.rank == 0 ? TakeNumbers(1 + kCopies) : 0;  // its rank 0 names it
   if (added.is_inter) {
-    AgreeBetweenGroups(id, names, added.rank, communicator);
+    // Among two groups the one with the lowest rank gives the number; its rank 0 sends it to the other group, and rank
+    // 0 of that one to the rest of the first.
+    const int from_here = added.rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? from_here : 0, communicator);
+    real.MPI_Bcast(&id, 1, MPI_UNSIGNED, names ? 0 : from_here, communicator);
   } else {
     real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, communicator);
   }
@@ -240,7 +227,14 @@ std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group g
   if (found == nullptr) return std::nullopt;
   std::optional<std::uint32_t>& number = found->groups[static_cast<std::size_t>(epoch)];
   std::vector<std::int32_t> members = MembersOf(group);
-  number = HasForeignRanks(members) ? std::nullopt : std::optional(NumberOfGroup(std::move(members)));
+  number.reset();
+  if (HasForeignRanks(members)) return number;
+  const auto [entry, is_new] = group_numbers.try_emplace(members, 0);
+  if (is_new) {
+    entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_numbers.size() - 1));
+    Define(&RankDefinitions::groups, GroupDefinition{entry->second, std::move(members), {}});
+  }
+  number = entry->second;
   return number;
 }
 
@@ -267,16 +261,6 @@ std::uint64_t numbered_reductions = 0;
 
 void Become(std::uint64_t value) {
   if (IsMainThread()) Store(page->ideal, std::max(page->ideal, value));
-}
-
-// Forgets what has been sent.
-void Sweep() {
-  while (!sent.empty()) {
-    int is_done = 0;
-    real.MPI_Test(&sent.front().request, &is_done, MPI_STATUS_IGNORE);
-    if (is_done == 0) return;
-    sent.pop_front();
-  }
 }
 
 }  // namespace
@@ -325,7 +309,12 @@ void SendClock(int peer, int tag, std::uint64_t bytes, MPI_Comm shadow) {
   if (shadow == MPI_COMM_NULL) return;
   const auto held = HoldSharedState();
   if (bytes >= kRendezvous) ++page->large_messages;
-  Sweep();
+  while (!sent.empty()) {
+    int is_done = 0;
+    real.MPI_Test(&sent.front().request, &is_done, MPI_STATUS_IGNORE);
+    if (is_done == 0) break;
+    sent.pop_front();
+  }
   ClockOnTheWay& clock = sent.emplace_back();
   clock.own = page->ideal;
   real.MPI_Isend(&clock.own, 1, MPI_UINT64_T, peer, tag, shadow, &clock.request);

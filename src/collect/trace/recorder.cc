@@ -128,10 +128,6 @@ void LeaveOutCounts(bool on) {
   counts_at_off = counts;
 }
 
-bool IsOpenInPage(std::uint32_t region) {
-  return page->region[region - static_cast<std::uint32_t>(CallId::kCount)].open != 0;
-}
-
 // Follows who switches: the program, and the regions that alone are to be recorded.
 void Switch(bool on) {
   if (on == is_on || !trace_has_begun || !recording.is_complete) return;
@@ -148,7 +144,8 @@ void Switch(bool on) {
   if (on) cpu_asked = 0;
   // Those that were left in between.
   for (std::size_t i = open_regions.size(); on && i-- > 0;) {
-    if (!IsOpenInPage(open_regions[i])) LeaveRegion(open_regions[i], time);
+    const std::uint32_t region = open_regions[i];
+    if (page->region[region - static_cast<std::uint32_t>(CallId::kCount)].open == 0) LeaveRegion(region, time);
   }
   recording.is_writing = recording.is_writing && on;
   SwitchDeviceWork(on, time);
@@ -157,28 +154,17 @@ void Switch(bool on) {
 void Switch() { Switch(!is_switched_off && (only.empty() || open_only > 0)); }
 
 // Only the outermost start of a region is an occurrence, and its last stop ends it.
-void SwitchOn(int index) {
+void SwitchBy(int index, bool is_start) {
   const RegionRecord& region = page->region[index];
   for (std::size_t i = 0; i < only.size(); ++i) {
     const RecordedRegion& one = only[i];
     if (region.open != 0 || one.name != region.name) continue;
-    ++seen_only[i];
-    if (seen_only[i] < one.first || seen_only[i] > one.last) continue;
-    is_only_open[i] = was_only_open = true;
-    if (one.window != one.name) OpenQuietly(one.window.c_str());
-    ++open_only;
-    Switch();
-  }
-}
-
-void SwitchOff(int index) {
-  const RegionRecord& region = page->region[index];
-  for (std::size_t i = 0; i < only.size(); ++i) {
-    const RecordedRegion& one = only[i];
-    if (!is_only_open[i] || region.open != 0 || one.name != region.name) continue;
-    is_only_open[i] = false;
-    if (one.window != one.name) CloseQuietly(one.window.c_str());
-    --open_only;
+    if (is_start) ++seen_only[i];
+    if (is_start ? seen_only[i] < one.first || seen_only[i] > one.last : !is_only_open[i]) continue;
+    is_only_open[i] = is_start;
+    was_only_open = was_only_open || is_start;
+    if (one.window != one.name) (is_start ? OpenQuietly : CloseQuietly)(one.window.c_str());
+    open_only += is_start ? 1 : -1;
     Switch();
   }
 }
@@ -286,14 +272,14 @@ void SwitchRecording(bool on) {
 
 void RecordRegion(int index, bool is_start) {
   const auto region = static_cast<std::uint32_t>(CallId::kCount) + static_cast<std::uint32_t>(index);
-  if (is_start) SwitchOn(index);
+  if (is_start) SwitchBy(index, true);
   if (recording.is_writing && is_start) {
     Enter(region, Now());
     open_regions.push_back(region);
   } else if (recording.is_writing) {
     LeaveRegion(region, Now());
   }
-  if (!is_start) SwitchOff(index);
+  if (!is_start) SwitchBy(index, false);
 }
 
 }  // namespace farscale::collect

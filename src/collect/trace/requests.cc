@@ -57,38 +57,6 @@ bool IsCancelled(const TracedRequest& request, const MPI_Status& status) {
   return is_cancelled != 0;
 }
 
-void TakeClock(const TracedRequest& request, const MPI_Status& status) {
-  if (request.kind == RequestKind::kReceive && !IsCancelled(request, status)) {
-    const Message arrival = Arrival(request, status);
-    ReceiveClock(arrival.peer, arrival.tag, request.shadow);
-  }
-  if (request.kind == RequestKind::kCollective) CompleteReduceClock(request.reduction, request.wait);
-}
-
-// A request posted while nothing was recorded that completes now is in the trace as if posted now, since its other half
-// may be there.
-void RecordCompletion(TracedRequest& request, const MPI_Status& status) {
-  if (!request.is_recorded && IsWriting()) RecordPost(request);
-  if (!request.is_recorded) return;
-  if (request.sent_number != 0) Record(OTF2_EvtWriter_MpiIsendComplete, request.sent_number);
-  if (request.kind == RequestKind::kCollective) {
-    Record(OTF2_EvtWriter_NonBlockingCollectiveComplete, request.operation, request.communicator, request.root,
-           request.sizes.first, request.sizes.second, request.number);
-  } else if (request.kind == RequestKind::kNeighbours) {
-    std::uint64_t number = request.number;
-    for (std::size_t i = 0; i < request.all_sent.size(); ++i) Record(OTF2_EvtWriter_MpiIsendComplete, number++);
-    for (const Message& message : request.all_received)
-      Record(OTF2_EvtWriter_MpiIrecv, message.peer, request.communicator, message.tag, message.bytes, number++);
-  } else if (IsCancelled(request, status)) {
-    Record(OTF2_EvtWriter_MpiRequestCancelled, request.number);
-  } else if (request.kind == RequestKind::kSend) {
-    Record(OTF2_EvtWriter_MpiIsendComplete, request.number);
-  } else {
-    const Message arrival = Arrival(request, status);
-    Record(OTF2_EvtWriter_MpiIrecv, arrival.peer, request.communicator, arrival.tag, arrival.bytes, request.number);
-  }
-}
-
 // It is not under way any more; nothing where no active request has the handle.
 std::optional<TracedRequest> TakeCompleted(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL) return std::nullopt;
@@ -121,10 +89,35 @@ void StartRequest(MPI_Request handle) {
 }
 
 void CompleteRequest(MPI_Request handle, const MPI_Status& status) {
-  std::optional<TracedRequest> request = TakeCompleted(handle);
-  if (!request) return;
-  TakeClock(*request, status);
-  RecordCompletion(*request, status);
+  std::optional<TracedRequest> taken = TakeCompleted(handle);
+  if (!taken) return;
+  TracedRequest& request = *taken;
+  if (request.kind == RequestKind::kReceive && !IsCancelled(request, status)) {
+    const Message arrival = Arrival(request, status);
+    ReceiveClock(arrival.peer, arrival.tag, request.shadow);
+  }
+  if (request.kind == RequestKind::kCollective) CompleteReduceClock(request.reduction, request.wait);
+  // A request posted while nothing was recorded that completes now is in the trace as if posted now, since its other
+  // half may be there.
+  if (!request.is_recorded && IsWriting()) RecordPost(request);
+  if (!request.is_recorded) return;
+  if (request.sent_number != 0) Record(OTF2_EvtWriter_MpiIsendComplete, request.sent_number);
+  if (request.kind == RequestKind::kCollective) {
+    Record(OTF2_EvtWriter_NonBlockingCollectiveComplete, request.operation, request.communicator, request.root,
+           request.sizes.first, request.sizes.second, request.number);
+  } else if (request.kind == RequestKind::kNeighbours) {
+    std::uint64_t number = request.number;
+    for (std::size_t i = 0; i < request.all_sent.size(); ++i) Record(OTF2_EvtWriter_MpiIsendComplete, number++);
+    for (const Message& message : request.all_received)
+      Record(OTF2_EvtWriter_MpiIrecv, message.peer, request.communicator, message.tag, message.bytes, number++);
+  } else if (IsCancelled(request, status)) {
+    Record(OTF2_EvtWriter_MpiRequestCancelled, request.number);
+  } else if (request.kind == RequestKind::kSend) {
+    Record(OTF2_EvtWriter_MpiIsendComplete, request.number);
+  } else {
+    const Message arrival = Arrival(request, status);
+    Record(OTF2_EvtWriter_MpiIrecv, arrival.peer, request.communicator, arrival.tag, arrival.bytes, request.number);
+  }
 }
 
 bool NeedsShadow(MPI_Comm shadow) {
