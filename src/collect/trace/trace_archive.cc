@@ -25,7 +25,6 @@ namespace {
 // Chunks of events that a rank keeps in memory; then they are written to the file, and the trace says so. Chosen: 16
 // MiB a rank.
 constexpr std::size_t kMostChunks = 16;
-constexpr const char* kName = kArchiveName;
 
 OTF2_Archive* otf2_archive = nullptr;
 std::string anchor;
@@ -128,10 +127,10 @@ std::string MakeFolder() {
   }
   if (mkdir(archive_folder.c_str(), 0777) != 0 && errno != EEXIST)
     return archive_folder + " cannot be made: " + std::strerror(errno);
-  if (access((archive_folder + "/" + kName + ".otf2").c_str(), F_OK) == 0) {
+  if (access((archive_folder + "/" + kArchiveName + ".otf2").c_str(), F_OK) == 0) {
     return archive_folder + " contains a trace already; choose another folder, or remove it";
   }
-  if (access((archive_folder + "/" + kName).c_str(), F_OK) == 0) {
+  if (access((archive_folder + "/" + kArchiveName).c_str(), F_OK) == 0) {
     return archive_folder +
            " contains a trace that is not finished; choose another folder, remove it, or try farscale trace "
            "--recover";
@@ -143,7 +142,7 @@ std::string MakeFolder() {
 void RemoveFiles() {
   real.MPI_Barrier(OwnWorld());
   if (page->rank != 0) return;
-  unlink((archive_folder + "/" + kName + ".otf2").c_str());
+  unlink((archive_folder + "/" + kArchiveName + ".otf2").c_str());
   RemoveUnfinished(archive_folder);
 }
 
@@ -154,16 +153,6 @@ bool Agree(bool good) {
 }
 
 constexpr int kRounds = 10;  // chosen: the fastest of so many exchanges is hardly disturbed
-
-// Rank 0 replies with its clock to every question.
-void ReplyWithClock(int rank) {
-  for (int round = 0; round < kRounds; ++round) {
-    char question = 0;
-    real.MPI_Recv(&question, 1, MPI_CHAR, rank, 1, OwnWorld(), MPI_STATUS_IGNORE);
-    const std::uint64_t time = Now();
-    real.MPI_Send(&time, 1, MPI_UINT64_T, rank, 1, OwnWorld());
-  }
-}
 
 // The reply that came back fastest was under way for the shortest time, half of it each way.
 ClockOffset QueryClock() {
@@ -209,15 +198,6 @@ std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
   all.push_back(own);
   for (int other = 1; other < page->ranks; ++other) Unpack(Receive(other, 2), all.emplace_back());
   return all;
-}
-
-// Receives this rank's numbers from rank 0.
-RankNumbers ShareNumbers(const std::vector<RankNumbers>& of_ranks) {
-  for (std::size_t other = 1; other < of_ranks.size(); ++other) Send(Pack(of_ranks[other]), static_cast<int>(other), 3);
-  if (page->rank == 0) return of_ranks.front();
-  RankNumbers own;
-  Unpack(Receive(0, 3), own);
-  return own;
 }
 
 // The kernel's number of the socket, where all processors that the process may use are on one socket.
@@ -276,7 +256,10 @@ bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_coun
   RunFacts facts = FactsOfRun(*page, has_counters);
   const std::vector<RankNumbers> of_ranks =
       NumberDefinitions(all, static_cast<std::uint32_t>(CallId::kCount), facts);  // none on other ranks than 0
-  const bool good = WriteOwnDefinitions(archive, ShareNumbers(of_ranks));
+  for (std::size_t other = 1; other < of_ranks.size(); ++other) Send(Pack(of_ranks[other]), static_cast<int>(other), 3);
+  RankNumbers numbers;
+  if (page->rank != 0) Unpack(Receive(0, 3), numbers);
+  const bool good = WriteOwnDefinitions(archive, page->rank == 0 ? of_ranks.front() : numbers);
   if (all.empty()) return good;
   OTF2_GlobalDefWriter* writer = OTF2_Archive_GetGlobalDefWriter(archive);
   return writer != nullptr && WriteGlobalDefinitions(writer, all, facts) && good;
@@ -293,18 +276,9 @@ bool WriteSum(const char* property, std::uint64_t own) {
 
 // Leaves nothing of an archive that could not be opened.
 std::string NotOpened(const Page& fresh, const std::string& why) {
-  if (fresh.rank == 0) rmdir((archive_folder + "/" + kName).c_str());
+  if (fresh.rank == 0) rmdir((archive_folder + "/" + kArchiveName).c_str());
   unlink(RoomPath(fresh.job, fresh.rank).c_str());
   return why;
-}
-
-// The calls of a trace's events have to be whole in the room, whatever ends the process.
-bool OpenRoom(const Page& fresh) {
-  room = CreateRoom(RoomPath(fresh.job, fresh.rank), kMostChunks);
-  if (room.head == nullptr) return false;
-  room.head->call_count = static_cast<std::uint32_t>(CallId::kCount);
-  room.head->has_counters = (fresh.flags & kHasCounters) != 0 ? 1 : 0;
-  return true;
 }
 
 std::string Close(OTF2_EvtWriter* writer, bool with_counters) {
@@ -317,7 +291,7 @@ std::string Close(OTF2_EvtWriter* writer, bool with_counters) {
     RemoveFiles();
     return "warning: there is no trace: " + archive_folder + " has no room for it";
   }
-  unlink((archive_folder + "/" + kName + "/" + std::to_string(page->rank) + ".room").c_str());
+  unlink((archive_folder + "/" + kArchiveName + "/" + std::to_string(page->rank) + ".room").c_str());
   good = WriteThreadEvents(otf2_archive, nullptr) && !is_full;
   good = WriteDeviceEvents(otf2_archive, nullptr) && !is_full && good;
   good = OTF2_Archive_CloseEvtFiles(otf2_archive) == OTF2_SUCCESS && good;
@@ -372,9 +346,15 @@ std::string OpenArchive(const Page& fresh, bool estimates, OTF2_EvtWriter*& writ
   archive_folder = estimates ? EstimateFolder(fresh.job) : fresh.output;
   const std::string why = fresh.rank == 0 ? MakeFolder() : "";
   if (!Agree(why.empty())) return why.empty() ? "rank 0 could not make the folder" : why;
-  anchor = archive_folder + "/" + kName + ".otf2";
+  anchor = archive_folder + "/" + kArchiveName + ".otf2";
   otf2_archive = OpenToWrite(archive_folder, FARSCALE_GENERATOR, kFlush);
-  bool good = otf2_archive != nullptr && OpenRoom(fresh);
+  // The calls of a trace's events have to be whole in the room, whatever ends the process.
+  if (otf2_archive != nullptr) room = CreateRoom(RoomPath(fresh.job, fresh.rank), kMostChunks);
+  bool good = room.head != nullptr;
+  if (good) {
+    room.head->call_count = static_cast<std::uint32_t>(CallId::kCount);
+    room.head->has_counters = (fresh.flags & kHasCounters) != 0 ? 1 : 0;
+  }
   good = good && OTF2_Archive_SetMemoryCallbacks(otf2_archive, &kMemory, nullptr) == OTF2_SUCCESS;
   if (!Agree(good)) return NotOpened(fresh, anchor + " cannot be written");
   good = OTF2_MPI_Archive_SetCollectiveCallbacks(otf2_archive, OwnWorld(), MPI_COMM_NULL) == OTF2_SUCCESS;
@@ -422,7 +402,13 @@ void MeasureClockOffset() {
   real.MPI_Gather(&is_elsewhere, 1, MPI_INT, elsewhere.data(), 1, MPI_INT, 0, OwnWorld());
   if (is_elsewhere != 0) Define(&RankDefinitions::offsets, QueryClock());
   for (int other = 1; rank == 0 && other < ranks; ++other) {
-    if (elsewhere[static_cast<std::size_t>(other)] != 0) ReplyWithClock(other);
+    if (elsewhere[static_cast<std::size_t>(other)] == 0) continue;
+    for (int round = 0; round < kRounds; ++round) {
+      char question = 0;
+      real.MPI_Recv(&question, 1, MPI_CHAR, other, 1, OwnWorld(), MPI_STATUS_IGNORE);
+      const std::uint64_t time = Now();
+      real.MPI_Send(&time, 1, MPI_UINT64_T, other, 1, OwnWorld());
+    }
   }
 }
 

@@ -50,10 +50,15 @@ void NoteFor(const std::vector<std::int32_t>& members, NumberPair pair, std::vec
   }
 }
 
-// Those between two groups come behind the others, as their definitions do, and teams of threads last.
-std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector<RankNumbers>& of_ranks,
-                                  std::map<std::uint32_t, const GroupDefinition*>& by_own) {
-  std::uint32_t next = kSelfId + 1, groups = kFirstGroups;
+}  // namespace
+
+std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
+                                           RunFacts& facts) {
+  std::vector<RankNumbers> of_ranks(all.size());
+  NumberRegions(all, call_count, facts, of_ranks);
+  std::map<std::uint32_t, const GroupDefinition*> by_own;
+  std::uint32_t next = kSelfId + 1, next_group = kFirstGroups;
+  // Those between two groups come behind the others, as their definitions do, and teams of threads last.
   for (const bool is_inter : {false, true}) {
     for (RankDefinitions& rank : all) {
       for (GroupDefinition& communicator : rank.communicators) {
@@ -63,7 +68,7 @@ std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector
         NoteFor(communicator.members, pair, &RankNumbers::communicators, of_ranks);
         NoteFor(communicator.remote, pair, &RankNumbers::communicators, of_ranks);
         communicator.id = pair.second;
-        groups += is_inter ? 2 : 1;
+        next_group += is_inter ? 2 : 1;
       }
     }
   }
@@ -73,17 +78,6 @@ std::uint32_t NumberCommunicators(std::vector<RankDefinitions>& all, std::vector
       team.id = next++;
     }
   }
-  return groups;
-}
-
-}  // namespace
-
-std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
-                                           RunFacts& facts) {
-  std::vector<RankNumbers> of_ranks(all.size());
-  NumberRegions(all, call_count, facts, of_ranks);
-  std::map<std::uint32_t, const GroupDefinition*> by_own;
-  std::uint32_t next_group = NumberCommunicators(all, of_ranks, by_own);
   std::vector<std::int32_t> everybody(all.size());
   std::iota(everybody.begin(), everybody.end(), 0);
   std::uint32_t next_window = 0;
@@ -104,13 +98,6 @@ std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, st
 }
 
 namespace {
-
-// Readers know MPI functions by their names, so a region of the program must not look like one.
-std::string NameInTrace(const std::string& region) {
-  const bool looks_like_mpi =
-      strncasecmp(region.c_str(), "mpi_", 4) == 0 || strncasecmp(region.c_str(), "pmpi_", 5) == 0;
-  return looks_like_mpi ? "region " + region : region;
-}
 
 // As Score-P has it.
 OTF2_RegionRole RoleOf(const std::string& name) {
@@ -158,8 +145,7 @@ class GlobalDefinitions {
     WriteRegions();
     WriteCommunicators();
     WriteWindows();
-    WriteThreads();
-    WriteTeams();
+    WriteThreadsAndTeams();
     WriteDevices();
     WriteCounters();
     return good_;
@@ -188,7 +174,15 @@ class GlobalDefinitions {
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, entry->second, String(rank.host), node_class, machine);
       Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, entry->second, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
     }
-    const auto sockets = WriteSockets(nodes);
+    std::map<std::pair<std::uint32_t, int>, std::uint32_t> sockets;  // keys: node and number
+    for (const RankDefinitions& rank : ranks_) {
+      const std::uint32_t node = nodes[rank.host];
+      const auto reference = static_cast<std::uint32_t>(nodes.size() + 1 + sockets.size());
+      if (rank.socket < 0 || !sockets.emplace(std::pair(node, rank.socket), reference).second) continue;
+      const OTF2_StringRef name = String("socket " + std::to_string(rank.socket)), socket_class = String("socket");
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class, node);
+      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
+    }
     tree_nodes_ = static_cast<std::uint32_t>(1 + nodes.size() + sockets.size());
     node_of_host_ = nodes;
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
@@ -200,28 +194,15 @@ class GlobalDefinitions {
     }
   }
 
-  using Sockets = std::map<std::pair<std::uint32_t, int>, std::uint32_t>;  // keys: node and number
-
-  Sockets WriteSockets(std::map<std::string, std::uint32_t>& nodes) {
-    Sockets sockets;
-    for (const RankDefinitions& rank : ranks_) {
-      const std::uint32_t node = nodes[rank.host];
-      const auto reference = static_cast<std::uint32_t>(nodes.size() + 1 + sockets.size());
-      if (rank.socket < 0 || !sockets.emplace(std::pair(node, rank.socket), reference).second) continue;
-      const OTF2_StringRef name = String("socket " + std::to_string(rank.socket)), socket_class = String("socket");
-      Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, socket_class, node);
-      Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_SOCKET);
-    }
-    return sockets;
-  }
-
   void WriteRegions() {
     std::uint32_t reference = 0;
     for (const std::string& name : facts_.calls) {
       WriteRegion(reference++, name, RoleOf(name), ParadigmOf(name));
     }
     for (const std::string& name : facts_.regions) {
-      WriteRegion(reference++, NameInTrace(name), OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
+      // Readers know MPI functions by their names, so a region of the program must not look like one.
+      const bool is_like_mpi = strncasecmp(name.c_str(), "mpi_", 4) == 0 || strncasecmp(name.c_str(), "pmpi_", 5) == 0;
+      WriteRegion(reference++, is_like_mpi ? "region " + name : name, OTF2_REGION_ROLE_CODE, OTF2_PARADIGM_USER);
     }
   }
 
@@ -289,17 +270,14 @@ class GlobalDefinitions {
     }
   }
 
-  void WriteThreads() {
+  // Groups of teams name their members by where these are among all locations of threads in teams.
+  void WriteThreadsAndTeams() {
     for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
       for (const auto& [number, events] : ranks_[i].threads) {
         Define(OTF2_GlobalDefWriter_WriteLocation, LocationOf(i, number),
                String("OpenMP thread " + std::to_string(number)), OTF2_LOCATION_TYPE_CPU_THREAD, events, i);
       }
     }
-  }
-
-  // Groups of teams name their members by where these are among all locations of threads in teams.
-  void WriteTeams() {
     std::vector<std::uint64_t> locations;
     std::map<std::uint64_t, std::uint64_t> index;
     const auto add = [&](std::uint64_t location) {
@@ -336,7 +314,12 @@ class GlobalDefinitions {
         const OTF2_StringRef name = String(device);
         const std::uint32_t host = node_of_host_[ranks_[i].host];
         const auto [entry, is_new] = nodes.try_emplace({host, device}, tree_nodes_);
-        if (is_new) WriteDevice(tree_nodes_++, name, host);
+        if (is_new) {
+          ++tree_nodes_;
+          Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, entry->second, name, String("device"), host);
+          Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, entry->second,
+                 OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE);
+        }
         const std::uint32_t context = contexts++;
         Define(OTF2_GlobalDefWriter_WriteLocationGroup, context, name, OTF2_LOCATION_GROUP_TYPE_ACCELERATOR,
                entry->second, i);
@@ -348,15 +331,6 @@ class GlobalDefinitions {
         }
       }
     }
-    WriteParadigmsOfDevices();
-  }
-
-  void WriteDevice(std::uint32_t reference, OTF2_StringRef name, std::uint32_t host) {
-    Define(OTF2_GlobalDefWriter_WriteSystemTreeNode, reference, name, String("device"), host);
-    Define(OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain, reference, OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE);
-  }
-
-  void WriteParadigmsOfDevices() {
     for (const auto& [prefix, paradigm] : {std::pair("CUDA", OTF2_PARADIGM_CUDA), {"HIP", OTF2_PARADIGM_HIP}}) {
       const auto is_of_it = [wanted = paradigm](const std::string& name) { return ParadigmOf(name) == wanted; };
       if (std::ranges::none_of(facts_.calls, is_of_it)) continue;
@@ -407,11 +381,6 @@ class GlobalDefinitions {
   OTF2_GroupRef groups_ = 0;
 };
 
-OTF2_ErrorCode IgnoreMessage(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char*,
-                             va_list) {
-  return code;
-}
-
 }  // namespace
 
 double TicksASecond(const Page& page) {
@@ -426,7 +395,10 @@ RunFacts FactsOfRun(const Page& page, bool has_counters) {
 }
 
 OTF2_Archive* OpenToWrite(const std::string& folder, const char* generator, const OTF2_FlushCallbacks& flush) {
-  OTF2_Error_RegisterCallback(IgnoreMessage, nullptr);
+  const auto ignore = [](void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char*, va_list) {
+    return code;
+  };
+  OTF2_Error_RegisterCallback(ignore, nullptr);
   OTF2_Archive* archive = OTF2_Archive_Open(folder.c_str(), kArchiveName, OTF2_FILEMODE_WRITE, kEventChunk,
                                             kDefinitionChunk, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   const bool good = archive != nullptr && OTF2_Archive_SetFlushCallbacks(archive, &flush, nullptr) == OTF2_SUCCESS &&

@@ -28,13 +28,10 @@ constexpr std::size_t kHeadBytes = (sizeof(RoomHead) + kPageBytes - 1) / kPageBy
 // The MPI and the program need shared memory, too; chosen: a rank takes at most a quarter of what is left.
 constexpr std::size_t kShareOfFree = 4;
 
-bool IsRoomFor(std::size_t bytes) {
-  struct statvfs disk;
-  return statvfs(PageFolder().c_str(), &disk) == 0 && bytes <= disk.f_bavail * disk.f_frsize / kShareOfFree;
-}
-
 void* MapShared(const std::string& path, std::size_t bytes) {
-  return IsRoomFor(bytes) ? MapNewFile(path, bytes) : nullptr;
+  struct statvfs disk;
+  const bool is_known = statvfs(PageFolder().c_str(), &disk) == 0;
+  return is_known && bytes <= disk.f_bavail * disk.f_frsize / kShareOfFree ? MapNewFile(path, bytes) : nullptr;
 }
 
 void* MapOwn(std::size_t bytes) {
@@ -42,23 +39,6 @@ void* MapOwn(std::size_t bytes) {
   if (memory == MAP_FAILED) return nullptr;
   madvise(memory, bytes, MADV_HUGEPAGE);
   return memory;
-}
-
-// The first touch of a page of memory takes longer than the calls whose events it holds.
-void Touch(char* memory, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += kPageBytes) static_cast<volatile char*>(memory)[i] = 0;
-}
-
-void Append(RankDefinitions& to, RankDefinitions&& more) {
-  const auto append = [](auto& list, auto& added) {
-    list.insert(list.end(), std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
-  };
-  append(to.calls, more.calls);
-  append(to.communicators, more.communicators);
-  append(to.windows, more.windows);
-  append(to.groups, more.groups);
-  append(to.offsets, more.offsets);
-  append(to.teams, more.teams);
 }
 
 constexpr unsigned kBitsInMemory = 16;
@@ -91,7 +71,8 @@ Room CreateRoom(const std::string& path, std::size_t chunks) {
     room.chunks = static_cast<char*>(MapOwn(bytes));
   }
   if (memory == nullptr || room.chunks == nullptr) return {};
-  Touch(room.chunks, bytes);
+  // The first touch of a page of memory takes longer than the calls whose events it holds.
+  for (std::size_t i = 0; i < bytes; i += kPageBytes) static_cast<volatile char*>(room.chunks)[i] = 0;
   room.head = reinterpret_cast<RoomHead*>(memory);
   std::memcpy(room.head->magic, kRoomMagic, sizeof kRoomMagic);
   room.head->version = kRoomVersion;
@@ -127,6 +108,9 @@ void LogDefinitions(RoomHead& head, const RankDefinitions& added) {
 }
 
 std::optional<RankDefinitions> DefinitionsInLog(const std::string& log) {
+  const auto append = [](auto& list, auto& more) {
+    list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
   RankDefinitions all;
   for (std::size_t at = 0; at < log.size();) {
     std::uint64_t size = 0;
@@ -135,7 +119,12 @@ std::optional<RankDefinitions> DefinitionsInLog(const std::string& log) {
     at += sizeof size;
     RankDefinitions added;
     if (size > log.size() - at || !Unpack(std::string_view(log).substr(at, size), added)) return std::nullopt;
-    Append(all, std::move(added));
+    append(all.calls, added.calls);
+    append(all.communicators, added.communicators);
+    append(all.windows, added.windows);
+    append(all.groups, added.groups);
+    append(all.offsets, added.offsets);
+    append(all.teams, added.teams);
     at += size;
   }
   return all;
@@ -325,16 +314,12 @@ std::vector<SavedRank> FindRanks(const std::string& folder) {
   return ranks;
 }
 
-// A file of no events: the header of a chunk and the mark of the file's end.
-bool WriteNoEvents(const std::string& path) {
-  constexpr bool kIsLittle = std::endian::native == std::endian::little;
-  const char bytes[] = {
-      3, kIsLittle ? 0x42 : 0x23, kIsLittle ? 1 : 0, 0, 0, 0, 0, 0, 0, kIsLittle ? 0 : 1, 0, 0, 0, 0, 0, 0, 0, 0, 2};
-  return WriteWhole(path, bytes, sizeof bytes, 0, O_TRUNC);
-}
-
 // Ranks of which nothing is known last as long as the others, on a node of their own. Returns how many there are.
 std::size_t FillMissing(const std::string& folder, std::vector<SavedRank>& ranks) {
+  // A file of no events: the header of a chunk and the mark of the file's end.
+  constexpr bool kIsLittle = std::endian::native == std::endian::little;
+  const char no_events[] = {
+      3, kIsLittle ? 0x42 : 0x23, kIsLittle ? 1 : 0, 0, 0, 0, 0, 0, 0, kIsLittle ? 0 : 1, 0, 0, 0, 0, 0, 0, 0, 0, 2};
   const auto there = std::ranges::find_if(ranks, &SavedRank::is_there);
   std::size_t missing = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -343,7 +328,7 @@ std::size_t FillMissing(const std::string& folder, std::vector<SavedRank>& ranks
     ranks[i].definitions.host = "unknown";
     ranks[i].definitions.begin = there->definitions.begin;
     ranks[i].definitions.end = there->definitions.end;
-    WriteNoEvents(FileOf(folder, static_cast<int>(i), ".evt"));
+    WriteWhole(FileOf(folder, static_cast<int>(i), ".evt"), no_events, sizeof no_events, 0, O_TRUNC);
   }
   return missing;
 }
