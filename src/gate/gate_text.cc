@@ -41,27 +41,8 @@ const VerdictStyle& FindStyle(Verdict verdict) {
   return *std::ranges::find(kStyles, verdict, &VerdictStyle::verdict);
 }
 
-// "-5.1 %".
-std::string SignedPercent(double change) {
-  const std::string text = fmt::format("{:+.1f} %", 100 * change);
-  return text == "-0.0 %" ? "+0.0 %" : text;
-}
-
 std::string Counted(std::size_t count, const char* one, const char* several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);
-}
-
-std::string BoundText(const Judgement& judgement) {
-  const bool is_time = judgement.quantity.IsTime();
-  if (judgement.is_change) {
-    return fmt::format("{}{:.4g} %", is_time ? "+" : "-", 100 * *judgement.bound);
-  }
-  return (is_time ? "<= " : ">= ") + FormatQuantity(judgement.quantity, *judgement.bound);
-}
-
-// A sentence is printed for what did not pass, and for what needs an explanation although it passed.
-bool HasSentence(const Judgement& judgement) {
-  return judgement.verdict != Verdict::kPass || !judgement.superlinear.empty();
 }
 
 // Escaped for a cell of a Markdown table on GitHub and GitLab.
@@ -72,17 +53,6 @@ std::string Cell(const std::string& text) {
     cell += is_special ? fmt::format("&#{};", static_cast<int>(c)) : std::string(1, c == '\n' || c == '\r' ? ' ' : c);
   }
   return cell;
-}
-
-// Characters that end a link in Markdown, escaped as in URLs.
-std::string LinkTarget(const std::string& link) {
-  std::string target;
-  for (const char c : link) {
-    const bool ends =
-        static_cast<unsigned char>(c) <= ' ' || std::string_view("<>\\").find(c) != std::string_view::npos;
-    target += ends ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
-  }
-  return target;
 }
 
 // Eighths of a block, from the smallest to the largest; what changes by less than a bound allows stays below it.
@@ -120,17 +90,6 @@ std::vector<const Judgement*> WorstFirst(const GateReport& report) {
   return open;
 }
 
-// The one to blame, and the course of its values.
-std::string WorstInMarkdown(const Judgement& worst) {
-  const JudgementCells cells = CellsOf(worst);
-  std::string text = "**" + (cells.phase == "-" ? std::string("Whole run") : Cell(cells.phase));
-  if (worst.blame) text += ", " + NameOf(*worst.blame);
-  text += ":** " + Cell(worst.sentence) + "\n\n";
-  if (worst.course.size() < 2) return text;
-  return text + fmt::format("`{}` {} of the last {} commits, the newest on the right\n\n", Sparkline(worst),
-                            cells.factor, worst.course.size());
-}
-
 // "2 more did not pass: ❌ solve timePerIteration +5.2 %, …".
 std::string OthersInMarkdown(const std::vector<const Judgement*>& open) {
   if (open.size() < 2) return "";
@@ -162,8 +121,12 @@ JudgementCells CellsOf(const Judgement& judgement) {
   cells.baseline = format(judgement.before);
   cells.value = format(judgement.value);
   if (judgement.value && judgement.is_projected) cells.value += " projected";
-  cells.change = judgement.change ? SignedPercent(*judgement.change) : "-";
-  cells.bound = judgement.bound ? BoundText(judgement) : "-";
+  cells.change = judgement.change ? fmt::format("{:+.1f} %", 100 * *judgement.change) : "-";
+  if (cells.change == "-0.0 %") cells.change = "+0.0 %";
+  const bool is_time = judgement.quantity.IsTime();
+  cells.bound = !judgement.bound      ? "-"
+                : judgement.is_change ? fmt::format("{}{:.4g} %", is_time ? "+" : "-", 100 * *judgement.bound)
+                                      : (is_time ? "<= " : ">= ") + format(judgement.bound);
   return cells;
 }
 
@@ -189,7 +152,9 @@ std::string WriteGateTable(const GateReport& report, std::size_t width) {
   for (const std::string& doubt : DoubtsOf(report.findings)) add("Warning: " + doubt);
   for (const Verdict verdict : {Verdict::kFail, Verdict::kUndecided, Verdict::kWarn, Verdict::kPass}) {
     for (const Judgement& judgement : report.judgements) {
-      if (judgement.verdict == verdict && HasSentence(judgement)) add(ToText(verdict) + ": " + judgement.sentence);
+      // What passed needs a sentence only where it needs an explanation.
+      const bool has_sentence = verdict != Verdict::kPass || !judgement.superlinear.empty();
+      if (judgement.verdict == verdict && has_sentence) add(ToText(verdict) + ": " + judgement.sentence);
     }
   }
   std::vector<std::vector<std::string>> rows = {{"verdict", "", "", "cores", "baseline", "value", "change", "allowed"}};
@@ -210,14 +175,31 @@ std::string WriteGateMarkdown(const GateReport& report, const std::string& link)
   std::vector<std::string> doubts = DoubtsOf(report.findings);
   if (!doubts.empty()) text += "**⚠️ " + Cell(Join(doubts, "; ")) + "**\n\n";
   const std::vector<const Judgement*> open = WorstFirst(report);
-  if (!open.empty()) text += WorstInMarkdown(*open.front()) + OthersInMarkdown(open);
+  if (!open.empty()) {  // the one to blame, and the course of its values
+    const Judgement& worst = *open.front();
+    const JudgementCells cells = CellsOf(worst);
+    text += "**" + (cells.phase == "-" ? std::string("Whole run") : Cell(cells.phase));
+    if (worst.blame) text += ", " + NameOf(*worst.blame);
+    text += ":** " + Cell(worst.sentence) + "\n\n";
+    if (worst.course.size() > 1) {
+      text += fmt::format("`{}` {} of the last {} commits, the newest on the right\n\n", Sparkline(worst), cells.factor,
+                          worst.course.size());
+    }
+    text += OthersInMarkdown(open);
+  }
   const auto superlinear = std::ranges::find_if(report.judgements, [&](const Judgement& judgement) {
     return !judgement.superlinear.empty() && (open.empty() || &judgement != open.front());
   });
   if (superlinear != report.judgements.end()) text += Cell(superlinear->superlinear) + "\n\n";
   text += fmt::format("Results: {}. Rules: {}. Baseline: {}.", Cell(report.results), Cell(report.rules),
                       report.baseline.empty() ? "none" : Cell(report.baseline));
-  if (!link.empty()) text += " [All verdicts and the history](<" + LinkTarget(link) + ">).";
+  std::string target;  // characters that end a link in Markdown are escaped as in URLs
+  for (const char c : link) {
+    const bool ends =
+        static_cast<unsigned char>(c) <= ' ' || std::string_view("<>\\").find(c) != std::string_view::npos;
+    target += ends ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  if (!link.empty()) text += " [All verdicts and the history](<" + target + ">).";
   return text + "\n";
 }
 
@@ -252,7 +234,24 @@ constexpr const char* kExample = "write it like 'parallelEfficiency of phase sol
 
 class Words {
  public:
-  Words(const std::string& text, const std::string& where) : text_(text), where_(where) { SplitWords(text); }
+  Words(const std::string& text, const std::string& where) : text_(text), where_(where) {
+    bool quoted = false, in_word = false;
+    std::string gap;
+    for (const char c : text) {
+      if (c == '\'') quoted = !quoted;
+      if (!quoted && (c == ' ' || c == '\t' || c == ',')) {
+        gap += c;
+        in_word = false;
+        continue;
+      }
+      if (!in_word) {
+        words_.emplace_back();
+        gaps_.push_back(std::exchange(gap, ""));
+        in_word = true;
+      }
+      words_.back() += c;
+    }
+  }
 
   bool AtEnd() const { return next_ >= words_.size(); }
   // Takes these words when they come next.
@@ -279,7 +278,8 @@ class Words {
   // Everything up to where another part of a rule begins.
   std::string Name() {
     if (!AtEnd() && words_[next_].front() == '\'') {
-      const std::string name = Unquoted(words_[next_++]);
+      const std::string& word = words_[next_++];
+      const std::string name = word.substr(1, word.size() - (word.size() > 1 && word.back() == '\'' ? 2 : 1));
       if (Trim(name).empty()) Fail("a name is empty");
       return name;
     }
@@ -293,28 +293,6 @@ class Words {
   }
 
  private:
-  void SplitWords(const std::string& text) {
-    bool quoted = false, in_word = false;
-    std::string gap;
-    for (const char c : text) {
-      if (c == '\'') quoted = !quoted;
-      if (!quoted && (c == ' ' || c == '\t' || c == ',')) {
-        gap += c;
-        in_word = false;
-        continue;
-      }
-      if (!in_word) {
-        words_.emplace_back();
-        gaps_.push_back(std::exchange(gap, ""));
-        in_word = true;
-      }
-      words_.back() += c;
-    }
-  }
-  static std::string Unquoted(const std::string& word) {
-    const std::size_t end = word.size() > 1 && word.back() == '\'' ? word.size() - 2 : word.size() - 1;
-    return word.substr(1, end);
-  }
   bool BeginsPart(std::size_t index) const {
     const std::string& word = words_[index];
     if (word == "at" || word == ">=" || word == "<=" || word == "drops" || word == "rises" || word == "since") {

@@ -259,18 +259,6 @@ double Beyond(const Quantity& quantity, double value, double bound) {
   return quantity.IsTime() ? bound - value : value - bound;
 }
 
-std::string LevelSentence(const GateData& data, const Judgement& judgement, const std::string& reason) {
-  std::string text =
-      fmt::format("{} is {}{}", Subject(data, judgement), judgement.is_projected ? "projected to be " : "",
-                  FormatQuantity(judgement.quantity, *judgement.value));
-  if (judgement.interval && !RuleFor(data, judgement).by_value) {
-    text += fmt::format(" ({} interval {} to {})", ConfidenceText(judgement.confidence),
-                        FormatQuantity(judgement.quantity, judgement.interval->low),
-                        FormatQuantity(judgement.quantity, judgement.interval->high));
-  }
-  return text + ", " + reason + ".";
-}
-
 Judgement DecideLevel(const GateData& data, Judgement judgement, const FactorLogs& logs) {
   const Rule& rule = RuleFor(data, judgement);
   const double bound = *judgement.bound;
@@ -295,7 +283,15 @@ Judgement DecideLevel(const GateData& data, Judgement judgement, const FactorLog
     judgement.bound = rule.warn;
     reason = fmt::format("{}{}, where warnings begin", worse, FormatQuantity(rule.quantity, *rule.warn));
   }
-  judgement.sentence = LevelSentence(data, judgement, reason);
+  judgement.sentence =
+      fmt::format("{} is {}{}", Subject(data, judgement), judgement.is_projected ? "projected to be " : "",
+                  FormatQuantity(judgement.quantity, *judgement.value));
+  if (judgement.interval && !rule.by_value) {
+    judgement.sentence += fmt::format(" ({} interval {} to {})", ConfidenceText(judgement.confidence),
+                                      FormatQuantity(judgement.quantity, judgement.interval->low),
+                                      FormatQuantity(judgement.quantity, judgement.interval->high));
+  }
+  judgement.sentence += ", " + reason + ".";
   if (judgement.verdict != Verdict::kPass) judgement.blame = BlameForLoss(rule.quantity, logs);
   return judgement;
 }

@@ -192,7 +192,12 @@ class ChangeFinder {
     series_ = CommitSeriesOf(data_.history, key_, rule_.quantity);
     const SamplesByCores* last = LastKnown();
     if (last == nullptr) return {};
-    const std::vector<double> cores = CoresInBoth(*last);
+    std::vector<double> cores;
+    for (const auto& [count, samples] : newest_) {
+      const bool is_asked = rule_.cores.empty() || std::ranges::find(rule_.cores, count) != rule_.cores.end();
+      const bool is_enough = samples.values.size() >= static_cast<std::size_t>(rule_.min_runs);
+      if (is_asked && is_enough && last->count(count) > 0) cores.push_back(count);
+    }
     noise_ = LearnNoise(series_, newest_, cores, data_.rules.noise);
     PendingChange pending = base_;
     pending.judgement.cores = cores;
@@ -200,16 +205,6 @@ class ChangeFinder {
                                              static_cast<std::size_t>(data_.rules.window), rule_.quantity.IsTime());
     if (pending.comparisons.empty()) return {};
     return {pending};
-  }
-
-  std::vector<double> CoresInBoth(const SamplesByCores& last) const {
-    std::vector<double> cores;
-    for (const auto& [count, samples] : newest_) {
-      const bool is_asked = rule_.cores.empty() || std::ranges::find(rule_.cores, count) != rule_.cores.end();
-      const bool is_enough = samples.values.size() >= static_cast<std::size_t>(rule_.min_runs);
-      if (is_asked && is_enough && last.count(count) > 0) cores.push_back(count);
-    }
-    return cores;
   }
 
   PendingChange Open(const std::vector<double>& cores, const std::string& why) const {
@@ -380,9 +375,6 @@ double RepeatsThatDecide(const Rule& rule, const ComparedValues& comparison, dou
   return std::ceil(runs * reach * reach);
 }
 
-// The change for the worse: a share of the baseline, below 0 for better.
-double Worse(const Rule& rule, double ratio) { return rule.quantity.IsTime() ? ratio - 1 : 1 - ratio; }
-
 std::optional<Blame> FindBlame(GateData& data, const Judgement& judgement, const ComparedValues& comparison) {
   if (judgement.is_projected) {
     const PhaseKey key = judgement.Key();
@@ -439,7 +431,8 @@ Judgement DecideChange(GateData& data, PendingChange pending, std::size_t compar
       1 - std::max(chance, 1 - kWarningConfidence) / static_cast<double>(std::max<std::size_t>(1, comparisons));
   const double half = std::fabs(std::log1p(rule.quantity.IsTime() ? allowed / 2 : -allowed / 2));
   const auto exceeds = [&](const ComparedValues& comparison) {
-    return Worse(rule, comparison.change.ratio) > allowed && comparison.lasting > half;
+    const double ratio = comparison.change.ratio, worse = rule.quantity.IsTime() ? ratio - 1 : 1 - ratio;
+    return worse > allowed && comparison.lasting > half;
   };
   bool is_within_noise = false;
   const ComparedValues* reported = nullptr;

@@ -47,22 +47,6 @@ std::string EscapeCommand(const std::string& text, bool is_property) {
   return escaped;
 }
 
-std::string CaseOf(const GateReport& report, const Judgement& judgement) {
-  const std::string sentence = EscapeXml(judgement.sentence);
-  std::string outcome = Outcome(report, judgement);
-  const std::string type = outcome == "failure" ? " type=\"fail\""
-                           : outcome == "error" ? " type=\"notEnoughEvidence\""
-                                                : "";
-  if (!outcome.empty()) outcome = fmt::format("      <{} message=\"{}\"{}/>\n", outcome, sentence, type);
-  const JudgementCells cells = CellsOf(judgement);
-  const std::string name = fmt::format("{} at {}", report.RuleOf(judgement).text, CoresInWords(judgement.cores));
-  return fmt::format(
-      "    <testcase name=\"{}\" classname=\"farscale.{}.{}\">\n{}      <system-out>{}{}</system-out>\n"
-      "    </testcase>\n",
-      EscapeXml(name), EscapeXml(cells.phase), cells.factor, outcome,
-      judgement.verdict == Verdict::kWarn ? "warning: " : "", sentence);
-}
-
 }  // namespace
 
 std::string WriteGateJunit(const GateReport& report) {
@@ -80,8 +64,19 @@ std::string WriteGateJunit(const GateReport& report) {
     std::map<std::string, std::size_t> counts;
     std::string cases;
     for (const Judgement* judgement : judgements) {
-      cases += CaseOf(report, *judgement);
-      ++counts[Outcome(report, *judgement)];
+      const std::string outcome = Outcome(report, *judgement), sentence = EscapeXml(judgement->sentence);
+      ++counts[outcome];
+      const std::string type = outcome == "failure" ? " type=\"fail\""
+                               : outcome == "error" ? " type=\"notEnoughEvidence\""
+                                                    : "";
+      const JudgementCells cells = CellsOf(*judgement);
+      const std::string name = fmt::format("{} at {}", report.RuleOf(*judgement).text, CoresInWords(judgement->cores));
+      cases += fmt::format(
+          "    <testcase name=\"{}\" classname=\"farscale.{}.{}\">\n{}      <system-out>{}{}</system-out>\n"
+          "    </testcase>\n",
+          EscapeXml(name), EscapeXml(cells.phase), cells.factor,
+          outcome.empty() ? "" : fmt::format("      <{} message=\"{}\"{}/>\n", outcome, sentence, type),
+          judgement->verdict == Verdict::kWarn ? "warning: " : "", sentence);
     }
     text += fmt::format(
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}  </testsuite>\n",
@@ -288,9 +283,19 @@ std::string ValuesOf(const FactorTable& table, const Quantity& quantity, const s
   return text;
 }
 
-std::string VerdictsOf(const GateReport& report) {
-  const std::string name = "farscale_gate_verdict";
-  std::string text;
+}  // namespace
+
+std::string WriteOpenMetrics(const GateReport& report, const FactorTable& table) {
+  std::string factors;
+  for (const FactorType& type : AllFactors())
+    factors += ValuesOf(table, Quantity::Of(type.factor), "farscale_factor", true);
+  std::string text = Family("farscale_factor", "gauge", "Efficiency factors, mean of the runs.") + factors;
+  const std::string time = "farscale_time_per_iteration_seconds";
+  text += Family(time, "gauge", "Time of an iteration of the phase, mean of the runs.", "seconds");
+  text += ValuesOf(table, Quantity::TimePerIteration(), time, false);
+  const std::string state = "farscale_gate_verdict";
+  text += Family(state, "stateset", "What the rules of the gate say.");
+  constexpr Verdict kVerdicts[] = {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided};
   std::set<std::string> seen;
   for (const Judgement& judgement : report.judgements) {
     std::string cores;
@@ -304,28 +309,14 @@ std::string VerdictsOf(const GateReport& report) {
                                                                {"check", judgement.is_change ? "change" : "level"}};
     if (judgement.phase.IsGroup()) labels.emplace_back("group", judgement.phase.group);
     if (!seen.insert(Labels(labels)).second) continue;
-    for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided}) {
-      labels.emplace_back(name, IdOf(verdict));
-      text += fmt::format("{}{} {}\n", name, Labels(labels), judgement.verdict == verdict ? 1 : 0);
+    for (const Verdict verdict : kVerdicts) {
+      labels.emplace_back(state, IdOf(verdict));
+      text += fmt::format("{}{} {}\n", state, Labels(labels), judgement.verdict == verdict ? 1 : 0);
       labels.pop_back();
     }
   }
-  return text;
-}
-
-}  // namespace
-
-std::string WriteOpenMetrics(const GateReport& report, const FactorTable& table) {
-  std::string factors;
-  for (const FactorType& type : AllFactors())
-    factors += ValuesOf(table, Quantity::Of(type.factor), "farscale_factor", true);
-  std::string text = Family("farscale_factor", "gauge", "Efficiency factors, mean of the runs.") + factors;
-  const std::string time = "farscale_time_per_iteration_seconds";
-  text += Family(time, "gauge", "Time of an iteration of the phase, mean of the runs.", "seconds");
-  text += ValuesOf(table, Quantity::TimePerIteration(), time, false);
-  text += Family("farscale_gate_verdict", "stateset", "What the rules of the gate say.") + VerdictsOf(report);
   text += Family("farscale_gate_judgements", "gauge", "Judgements of the gate by verdict.");
-  for (const Verdict verdict : {Verdict::kPass, Verdict::kWarn, Verdict::kFail, Verdict::kUndecided}) {
+  for (const Verdict verdict : kVerdicts) {
     text += fmt::format("farscale_gate_judgements{} {}\n", Labels({{"verdict", IdOf(verdict)}}), report.Count(verdict));
   }
   return text + "# EOF\n";

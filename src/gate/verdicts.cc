@@ -61,8 +61,9 @@ std::string AdviceOn(const std::string& name, const std::vector<std::string>& kn
   return named.empty() ? fmt::format("they name no {}", what) : "there are " + Join(named, ", ");
 }
 
-// Adds the groups in the rule that the results lack, of the phases in it.
-void AddMissingGroups(const GateData& data, const Rule& rule, std::vector<std::string>& missing) {
+// Phases, groups and series in the rule that the results lack.
+std::vector<std::string> MissingNames(const GateData& data, const Rule& rule) {
+  std::vector<std::string> missing, phases, series;
   for (const std::string& group : rule.groups) {
     for (const std::string& phase : rule.phases.empty() ? std::vector<std::string>(1) : rule.phases) {
       std::vector<std::string> known;
@@ -74,12 +75,6 @@ void AddMissingGroups(const GateData& data, const Rule& rule, std::vector<std::s
                                     phase.empty() ? "" : " of phase " + phase, AdviceOn(group, known, "group")));
     }
   }
-}
-
-// Phases, groups and series in the rule that the results lack.
-std::vector<std::string> MissingNames(const GateData& data, const Rule& rule) {
-  std::vector<std::string> missing, phases, series;
-  AddMissingGroups(data, rule, missing);
   std::vector<PhaseId> ids;
   for (const PhaseKey& key : data.phases) {
     ids.push_back(key.phase);
@@ -167,28 +162,6 @@ Judgement Finish(const GateData& data, Judgement judgement) {
   return judgement;
 }
 
-std::vector<Judgement> JudgeAll(GateData& data) {
-  std::vector<PendingChange> all;
-  for (std::size_t i = 0; i < data.rules.rules.size(); ++i) JudgeRule(data, i, all);
-  const auto is_lasting = [&](const PendingChange& one) { return !data.rules.rules[one.judgement.rule].since.empty(); };
-  std::size_t at_once = 0, lasting = 0;
-  for (const PendingChange& one : all) (is_lasting(one) ? lasting : at_once) += one.comparisons.size();
-  std::vector<Judgement> judgements;
-  for (const PendingChange& one : all) {
-    judgements.push_back(Finish(data, DecideChange(data, one, is_lasting(one) ? lasting : at_once)));
-  }
-  return judgements;
-}
-
-std::string BaselineText(const GateInput& input) {
-  if (!input.baseline) return "";
-  const History& history = *input.baseline;
-  if (history.empty()) return input.baseline_name + ", which holds no results yet";
-  if (history.size() == 1) return input.baseline_name;
-  return fmt::format("{}, {} commits up to {} of {}", input.baseline_name, history.size(), history.back().commit,
-                     history.back().date);
-}
-
 }  // namespace
 
 std::size_t GateReport::Count(Verdict verdict) const {
@@ -217,13 +190,28 @@ GateReport Judge(const GateRules& rules, const GateInput& input) {
   report.results = input.results.name;
   report.results_file = input.results.files.empty() ? input.results.name : input.results.files.front();
   report.rules = rules.file;
-  report.baseline = BaselineText(input);
   report.rule_set = rules;
   GateData data(rules, input);
-  report.judgements = JudgeAll(data);
+  std::vector<PendingChange> all;
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) JudgeRule(data, i, all);
+  const auto is_lasting = [&](const PendingChange& one) { return !rules.rules[one.judgement.rule].since.empty(); };
+  std::size_t at_once = 0, lasting = 0;
+  for (const PendingChange& one : all) (is_lasting(one) ? lasting : at_once) += one.comparisons.size();
+  for (const PendingChange& one : all) {
+    report.judgements.push_back(Finish(data, DecideChange(data, one, is_lasting(one) ? lasting : at_once)));
+  }
   report.baseline_findings = input.baseline_findings;
   std::ranges::copy(data.terms, std::back_inserter(report.baseline_findings));
-  if (input.baseline) std::ranges::copy(FindingsOf(*input.baseline), std::back_inserter(report.baseline_findings));
+  if (input.baseline) {
+    const History& history = *input.baseline;
+    report.baseline = input.baseline_name;
+    if (history.empty()) report.baseline += ", which holds no results yet";
+    if (history.size() > 1) {
+      report.baseline +=
+          fmt::format(", {} commits up to {} of {}", history.size(), history.back().commit, history.back().date);
+    }
+    std::ranges::copy(FindingsOf(history), std::back_inserter(report.baseline_findings));
+  }
   report.findings = input.results.table.findings;
   std::ranges::copy(report.baseline_findings, std::back_inserter(report.findings));
   return report;
