@@ -91,17 +91,15 @@ bool ClaimsToBeEntry(const fs::path& path) {
   return json.is_object() && json.value("format", Json()) == kHistoryFormat;
 }
 
-// Runs that contradict their scaling do not make the other commits unusable, nor the factors that need no scaling.
-void LeaveOutExcluded(const std::string& name, FactorTable& table, Diagnostics& diagnostics) {
-  const std::string excluded = WhyExcluded(table);
-  if (excluded.empty()) return CheckScaling(table, name);
-  for (FactorRow& row : table.rows) ForgetComparison(row);
-  diagnostics.Add(anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
-}
-
 MeasuredResults ReadEntry(const fs::path& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
   MeasuredResults entry = ReadResultFileUnchecked(path.string(), scaling);
-  LeaveOutExcluded(path.filename().string(), entry.table, diagnostics);
+  const std::string name = path.filename().string(), excluded = WhyExcluded(entry.table);
+  if (excluded.empty()) {
+    CheckScaling(entry.table, name);
+  } else {  // the other commits stay of use, and the factors that need no scaling
+    for (FactorRow& row : entry.table.rows) ForgetComparison(row);
+    diagnostics.Add(anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
+  }
   entry.projections.clear();
   if (entry.date.empty()) ReadName(path, entry);
   return entry;

@@ -22,16 +22,6 @@ namespace {
 
 constexpr std::int64_t kWindow = 10;  // commits before the newest; chosen: the default of rules
 
-std::vector<PhaseKey> HistoryPhases(const History& history) {
-  std::vector<PhaseKey> keys;
-  for (const MeasuredResults& entry : history) {
-    for (const PhaseKey& key : entry.table.Keys()) {
-      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
 // Core counts of the newest commit that most commits before have too; of one that has few in common, its own.
 std::vector<double> SharedCores(const CommitSeries& series) {
   std::vector<double> shared;
@@ -114,7 +104,13 @@ HistoryView ViewOf(const History& history, const std::string& title, const std::
   }
   std::vector<Quantity> quantities = {Quantity::TimePerIteration()};
   for (const FactorType& type : AllFactors()) quantities.push_back(Quantity::Of(type.factor));
-  for (const PhaseKey& key : HistoryPhases(view.history)) {
+  std::vector<PhaseKey> keys;
+  for (const MeasuredResults& entry : view.history) {
+    for (const PhaseKey& key : entry.table.Keys()) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  for (const PhaseKey& key : keys) {
     for (const Quantity& quantity : quantities) {
       HistoryTrack track = MakeTrack(view.history, key, quantity);
       if (!track.cores.empty()) view.tracks.push_back(std::move(track));
@@ -169,30 +165,11 @@ std::string StepsInWords(const HistoryView& view, const HistoryTrack& track) {
 
 // The chart of one quantity over the commits: a line for every core count, steps marked with their commit.
 
-// Times of different core counts differ by far more than commits do, so each is shown against its first.
-double PlottedUnit(const HistoryTrack& track, std::size_t place) {
-  for (const auto& commit : track.values) {
-    if (track.quantity.IsTime() && commit[place]) return *commit[place];
-  }
-  return 1;
-}
-
-std::string TrackTitle(const HistoryTrack& track) {
-  return NameOf(track.quantity) + (track.quantity.IsTime() ? " over that of the first commit, " : ", ") +
-         PhaseTitle(track);
-}
-
-std::string Describe(const HistoryView& view, const HistoryTrack& track) {
-  std::string text = fmt::format("{} over {} commits, a line for each of {}. ", NameOf(track.quantity),
-                                 view.history.size(), CoresInWords(track.cores));
-  const std::string last = LastChangeInWords(track);
-  if (!last.empty()) text += fmt::format("Last change {}. ", last);
-  return text + fmt::format("New levels begin at: {}. The table below has all values.", StepsInWords(view, track));
-}
-
 // The values on one core count: a series for each stretch of commits that have one.
 void AddSeries(const HistoryView& view, const HistoryTrack& track, std::size_t place, std::vector<ChartSeries>& all) {
-  const double unit = PlottedUnit(track, place);
+  // Times of different core counts differ by far more than commits do, so each is shown against its first.
+  const auto first = std::ranges::find_if(track.values, [&](const auto& commit) { return commit[place].has_value(); });
+  const double unit = track.quantity.IsTime() && first != track.values.end() ? *(*first)[place] : 1;
   const std::string cores = CoresInWords({track.cores[place]});
   ChartSeries series;
   series.name = cores;
@@ -221,8 +198,22 @@ ChartMark StepMark(const MeasuredResults& entry, std::size_t commit, const char*
   return {x, fmt::format("{} at {}", what, ShortCommit(entry)), dashes};
 }
 
-// Noise must not fill the chart: at least a tenth of the value is shown.
-void ShowMargins(Chart& chart) {
+// As an <svg> element.
+std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
+  Chart chart;
+  chart.title = NameOf(track.quantity) + (track.quantity.IsTime() ? " over that of the first commit, " : ", ") +
+                PhaseTitle(track);
+  const std::string last = LastChangeInWords(track);
+  chart.description = fmt::format(
+      "{} over {} commits, a line for each of {}. {}New levels begin at: {}. The table below has all values.",
+      NameOf(track.quantity), view.history.size(), CoresInWords(track.cores),
+      last.empty() ? "" : fmt::format("Last change {}. ", last), StepsInWords(view, track));
+  chart.x_label = "commit, oldest first";
+  chart.log_x = false;
+  chart.height = 300;
+  chart.has_script = false;
+  for (std::size_t place = 0; place < track.cores.size(); ++place) AddSeries(view, track, place, chart.series);
+  // Noise must not fill the chart: at least a tenth of the value is shown.
   double low = INFINITY, high = 0;
   for (const ChartSeries& series : chart.series) {
     for (const ChartPoint& point : series.line) {
@@ -233,19 +224,6 @@ void ShowMargins(Chart& chart) {
   const double margin = std::max(0.08 * (high - low), 0.05 * high);
   if (low <= high) chart.y_min = std::max(0.0, low - margin);
   chart.y_max = high + margin;
-}
-
-// As an <svg> element.
-std::string DrawTrack(const HistoryView& view, const HistoryTrack& track) {
-  Chart chart;
-  chart.title = TrackTitle(track);
-  chart.description = Describe(view, track);
-  chart.x_label = "commit, oldest first";
-  chart.log_x = false;
-  chart.height = 300;
-  chart.has_script = false;
-  for (std::size_t place = 0; place < track.cores.size(); ++place) AddSeries(view, track, place, chart.series);
-  ShowMargins(chart);
   for (const std::size_t step : track.steps) chart.marks.push_back(StepMark(view.history[step], step, "step", "4 3"));
   for (std::size_t i = 0; i < view.history.size(); ++i) {
     const MeasuredResults& entry = view.history[i];
@@ -283,13 +261,6 @@ std::string SpanOf(const HistoryView& view) {
                      ShortCommit(last), last.date);
 }
 
-// "16 to 128": the core counts that means are over.
-std::string CoreSpan(const HistoryTrack& track) {
-  if (track.shared.empty()) return "-";
-  const std::string first = FormatCores(track.shared.front());
-  return track.shared.size() == 1 ? first : first + " to " + FormatCores(track.shared.back());
-}
-
 ReportData TrackData(const HistoryView& view, const HistoryTrack& track) {
   ReportData data = {{"name", NameOf(track.quantity)},
                      {"meanOver", CoresInWords(track.shared)},
@@ -320,8 +291,11 @@ std::string WriteHistoryTable(const HistoryView& view) {
   for (const std::vector<const HistoryTrack*>& tracks : ByPhase(view)) {
     std::vector<std::vector<std::string>> rows = {{"", "cores", "first", "newest", "last change", "steps at"}};
     for (const HistoryTrack* track : tracks) {
-      rows.push_back({IdOf(track->quantity), CoreSpan(*track), FirstMean(*track), NewestMean(*track),
-                      LastChangeInWords(*track), StepsInWords(view, *track)});
+      // "16 to 128": the core counts that means are over.
+      std::string cores = track->shared.empty() ? "-" : FormatCores(track->shared.front());
+      if (track->shared.size() > 1) cores += " to " + FormatCores(track->shared.back());
+      rows.push_back({IdOf(track->quantity), cores, FirstMean(*track), NewestMean(*track), LastChangeInWords(*track),
+                      StepsInWords(view, *track)});
     }
     text += "\n" + PhaseTitle(*tracks.front()) + "\n" + FormatTable(rows);
     if (const std::string why = SuperlinearInWords(view, *tracks.front()); !why.empty()) text += why + "\n";

@@ -110,15 +110,6 @@ std::string WhyApart(const std::pair<std::string, FactorTable*>& one, const Coun
                      scaling ? one.first : last.first, ToString(scaling ? *scaling : *scaling_of_last));
 }
 
-void RefuseTwice(const std::vector<std::string>& paths) {
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (std::filesystem::weakly_canonical(paths[i]) != std::filesystem::weakly_canonical(paths[j])) continue;
-      throw Error(ErrorKind::kUsage, paths[i], "is given twice, and a run is no repeat of itself");
-    }
-  }
-}
-
 // Repeats are averaged, so all of them must have the same scaling and reference.
 void RequireSameTerms(const NamedTables& tables) {
   for (const Finding& finding : AgreeOnTerms(tables).findings()) {
@@ -232,7 +223,12 @@ MeasuredResults ReadResultFile(const std::string& path, std::optional<Scaling> s
 }
 
 MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::optional<Scaling> scaling) {
-  RefuseTwice(paths);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (std::filesystem::weakly_canonical(paths[i]) != std::filesystem::weakly_canonical(paths[j])) continue;
+      throw Error(ErrorKind::kUsage, paths[i], "is given twice, and a run is no repeat of itself");
+    }
+  }
   if (paths.size() > 1) {
     if (auto runs = ReadSingleRuns(paths, scaling)) return std::move(*runs);
   }

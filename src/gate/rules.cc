@@ -14,6 +14,8 @@ namespace {
 // Degrees of freedom of a configured noise; chosen: well above those of the first few commits.
 constexpr double kStatedFreedom = 20;
 constexpr double kPercent = 100;
+constexpr const char* kTimePerIterationId = "timePerIteration";
+constexpr const char* kRuntimeId = "runtime";
 // Chosen: one wrong verdict in a billion; nearer to 1, no run is enough and numbers run out of digits.
 constexpr double kMostConfidence = 0.999999999;
 // Chosen: no program computes twice as well as its reference; a bound above is a percentage.
@@ -53,13 +55,6 @@ std::vector<std::string> ReadNames(const ConfigTable& table, const std::string& 
   return *names;
 }
 
-std::string ReadSince(const ConfigTable& table, const Rule& rule) {
-  if (!rule.since.empty()) table.Fail("since", "the rule in words says 'since' already");
-  const std::string since = table.String("since").value_or("");
-  if (Trim(since).empty()) table.Fail("since", "'since' names nothing", "say \"accepted\", a date or a commit");
-  return since;
-}
-
 void ReadCounts(const ConfigTable& table, Rule& rule) {
   if (!table.Has("cores")) return;
   if (table.IsString("cores")) {
@@ -96,14 +91,6 @@ void ReadBounds(const ConfigTable& table, Rule& rule) {
   RequirePositive(table, "warn", rule.warn);
   RequireShare(table, "max_drop", rule.max_drop);
   RequireShare(table, "max_rise", rule.max_rise);
-}
-
-void RefusePercentages(const ConfigTable& table, const Rule& rule) {
-  for (const auto& [key, bound] : {std::pair("min", rule.min), std::pair("warn", rule.warn)}) {
-    const std::string why = bound ? WhyNoBound(rule.quantity, *bound) : "";
-    // The sentence of a rule says it already.
-    if (!why.empty() && table.Has(key)) table.Fail(key, why, PercentageAdvice(*bound));
-  }
 }
 
 // Times get worse by rising, everything else by falling.
@@ -187,7 +174,11 @@ void ParseRule(const ConfigTable& table, GateRules& set) {
   if (table.Has("phase")) rule.phases = ReadNames(table, "phase");
   if (table.Has("group")) rule.groups = ReadNames(table, "group");
   if (table.Has("series")) rule.series = ReadNames(table, "series");
-  if (table.Has("since")) rule.since = ReadSince(table, rule);
+  if (table.Has("since")) {
+    if (!rule.since.empty()) table.Fail("since", "the rule in words says 'since' already");
+    rule.since = table.String("since").value_or("");
+    if (Trim(rule.since).empty()) table.Fail("since", "'since' names nothing", "say \"accepted\", a date or a commit");
+  }
   ReadCounts(table, rule);
   ReadBounds(table, rule);
   const bool is_on = ReadJudging(table, rule);
@@ -195,7 +186,11 @@ void ParseRule(const ConfigTable& table, GateRules& set) {
   for (const Quantity& quantity : quantities) {
     rule.quantity = quantity;
     RefuseWrongSide(rule);
-    RefusePercentages(table, rule);
+    for (const auto& [key, bound] : {std::pair("min", rule.min), std::pair("warn", rule.warn)}) {
+      const std::string why = bound ? WhyNoBound(quantity, *bound) : "";
+      // The sentence of a rule says it already.
+      if (!why.empty() && table.Has(key)) table.Fail(key, why, PercentageAdvice(*bound));
+    }
     if (is_on) {
       set.rules.push_back(rule);
       set.rules.back().text = ToText(rule);
@@ -272,13 +267,6 @@ std::string ToText(const Rule& rule) {
   if (rule.max_rise) bounds.push_back("rises at most " + Shares(*rule.max_rise));
   return text + " " + Join(bounds, ", ") + (rule.since.empty() ? "" : " since " + rule.since);
 }
-
-namespace {
-
-constexpr const char* kTimePerIterationId = "timePerIteration";
-constexpr const char* kRuntimeId = "runtime";
-
-}  // namespace
 
 std::optional<Quantity> QuantityById(std::string_view id) {
   if (id == kTimePerIterationId) return Quantity::TimePerIteration();
