@@ -20,6 +20,7 @@
 #include <new>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -83,20 +84,6 @@ RunNames NameRun() {
   return names;
 }
 
-// "Open MPI v4.1.4", "MPICH Version: 4.0.2": the begin of what libraries report as their version.
-std::string MpiVersion(std::string library) {
-  library.erase(std::min(library.size(), library.find_first_of(",\n")));
-  std::string version;
-  for (const char c : library) {
-    if (c != '\t') {
-      version += c;
-    } else if (!version.empty() && version.back() != ' ') {
-      version += ' ';
-    }
-  }
-  return version;
-}
-
 CounterAccess OpenChosenCounters(bool tells) {
   const std::string chosen = Variable("FARSCALE_COUNTERS");
   if (chosen == "papi") return OpenCountersOfPapi();
@@ -134,7 +121,16 @@ void FillPage(Page& fresh, const RunNames& names) {
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   PMPI_Get_library_version(library, &length);
-  Copy(MpiVersion(library), fresh.mpi_library);
+  // "Open MPI v4.1.4", "MPICH Version: 4.0.2": the begin of what libraries report as their version.
+  std::string version;
+  for (const char c : std::string_view(library).substr(0, std::string_view(library).find_first_of(",\n"))) {
+    if (c != '\t') {
+      version += c;
+    } else if (!version.empty() && version.back() != ' ') {
+      version += ' ';
+    }
+  }
+  Copy(version, fresh.mpi_library);
   if (clock_is_tsc) fresh.flags |= kClockIsTsc;
   switch (OpenChosenCounters(fresh.rank == 0)) {
     case CounterAccess::kRegisters:
@@ -304,8 +300,7 @@ void BeginRun() {
   // All pages of the node are there now.
   real.MPI_Barrier(MPI_COMM_WORLD);
   if (!page_path.empty() && IsLowestHere(names.job, rank)) RunFarscale("--guard", fresh->job);
-  WatchSignals();
-  WatchErrors();
+  WatchEndings();
   // The run begins with all ranks together: after MPI_Init these may be far apart, after a barrier hardly. The second
   // one is what MPI_Init is in the run.
   real.MPI_Barrier(MPI_COMM_WORLD);
@@ -335,7 +330,6 @@ void EndRun() {
   CloseRegions();
   FinishDevices();
   CountOtherThreads(*page);
-  if (AreAllThreadsCounted()) page->flags |= kThreadsCounted;
   page->termination = Termination::kFinalized;
   if (HasIdealClock()) {
     page->not_followed += UnknownCommunicators();
@@ -343,8 +337,7 @@ void EndRun() {
   }
   const std::string trace = is_tracing && !is_estimating ? FinishRecording() : "";
   const TraceSize estimate = is_tracing && is_estimating ? FinishEstimate() : TraceSize{};
-  StopWatchingSignals();
-  StopWatchingErrors();
+  StopWatchingEndings();
   if (page->rank == 0) {
     HandOver(trace, estimate);
   } else {

@@ -53,18 +53,14 @@ int RunFarscale(const std::string& option, const std::string& value, int file = 
 
 // Watches the signals that end the program. A signal that the program itself handles or ignores is left alone, so
 // whether it survives one never depends on us. An overflow of the stack is one of them on threads that have another
-// stack for handlers; both functions give the calling thread one.
-void WatchSignals();
+// stack for handlers; the first two functions give the calling thread one. Errors of MPI end a program that has not
+// said otherwise, too: the rank and the function are noted first; then the MPI ends it as it would have.
+void WatchEndings();
 void GiveHandlersAStack();
-void StopWatchingSignals();
+void StopWatchingEndings();
 
 // Marks the page. Only the first call of a process does something.
 void MarkTermination(Termination termination, int signal);
-
-// Errors of MPI end a program that has not said otherwise. The rank and the function are noted first; then the MPI ends
-// it as it would have. StopWatchingErrors gives back what was there.
-void WatchErrors();
-void StopWatchingErrors();
 
 // At exit, after all that the program itself does then.
 void WatchExit();

@@ -196,7 +196,7 @@ void NoteSignals() {
   for (const int signal : kFaults) was_left_alone[signal] = IsLeftAlone(signal, now) || IsOfMpi(now);
 }
 
-void WatchSignals() {
+void WatchEndings() {
   is_watching = true;
   GiveHandlersAStack();
   for (const int signal : kFaults) {
@@ -206,17 +206,15 @@ void WatchSignals() {
   for (const int signal : kSent) {
     if (IsLeftAlone(signal, before[signal])) Watch(signal);
   }
-}
-
-// Communicators that are made of these inherit the handler.
-void WatchErrors() {
+  // Communicators that are made of these inherit the handler.
   if (PMPI_Comm_create_errhandler(OnError, &error_handler) != MPI_SUCCESS) return;
   for (const MPI_Comm communicator : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
     if (HasHandler(communicator, MPI_ERRORS_ARE_FATAL)) PMPI_Comm_set_errhandler(communicator, error_handler);
   }
 }
 
-void StopWatchingErrors() {
+void StopWatchingEndings() {
+  is_watching = false;
   if (error_handler == MPI_ERRHANDLER_NULL) return;
   for (const MPI_Comm communicator : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
     if (HasHandler(communicator, error_handler)) PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_ARE_FATAL);
@@ -229,8 +227,6 @@ void WatchExit() {
   std::atexit(kMark);
   std::at_quick_exit(kMark);
 }
-
-void StopWatchingSignals() { is_watching = false; }
 
 void MarkTermination(Termination termination, int signal) {
   // A child of the program has our page, but is none of the ranks.

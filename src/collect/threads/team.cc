@@ -406,8 +406,6 @@ Counts CountsOfThreads() {
   return counts;
 }
 
-bool AreAllThreadsCounted() { return !lacks_threads; }
-
 namespace {
 
 // Share of the run, and ns; chosen: threads of libraries that wait for events use less.
@@ -477,6 +475,7 @@ void CountOtherThreads(Page& own) {
     own.teams.unknown_cpu += used;
   }
   CountEndedThreads(own, left, elapsed);
+  if (!lacks_threads) own.flags |= kThreadsCounted;
 }
 
 void CountOtherThreadsTogether(Page& own) {

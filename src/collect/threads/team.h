@@ -82,9 +82,6 @@ std::optional<Counts> CountsOfWorker(std::size_t thread);
 // less than nothing where it waits longer than others compute.
 Counts CountsOfThreads();
 
-// True if all threads that computed in teams were counted.
-bool AreAllThreadsCounted();
-
 // A function of the OpenMP library that the program uses, also where it was loaded later, as by Python; nullptr if
 // there is none.
 void* FindInOpenMp(const char* name);
@@ -99,7 +96,8 @@ void NoteThreadsBeforeMpi();
 // When the run begins: what its threads have used before.
 void NoteThreads();
 
-// When it has ended, from the CPU time of the whole run: how many of them computed, and for how long.
+// When it has ended, from the CPU time of the whole run: how many of them computed, and for how long; and if all
+// threads that computed in teams were counted.
 void CountOtherThreads(Page& own);
 // The same where a signal ends it, and nothing else can be asked for: at least as many as their time takes.
 void CountOtherThreadsTogether(Page& own);
