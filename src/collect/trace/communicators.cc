@@ -78,19 +78,10 @@ std::uint32_t TakeNumbers(std::uint32_t count) {
 // Above the numbers of the groups of communicators, which the definitions count from 0.
 constexpr std::uint32_t kFirstGroup = 1U << 28;
 
-struct TracedWindow {
-  std::uint32_t id = 0;
-  std::optional<std::uint32_t> groups[2];  // for the open epochs
-};
-
-std::unordered_map<std::uint64_t, TracedWindow> windows;
+std::unordered_map<std::uint64_t, std::uint32_t> windows;                   // numbers by handle
+std::map<std::pair<std::uint64_t, Epoch>, std::uint32_t> groups_of_epochs;  // of the open ones
 std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers;
 std::uint32_t windows_named = 0;  // those that this rank named as their rank 0
-
-TracedWindow* Find(MPI_Win window) {
-  const auto found = windows.find(KeyOf(window));
-  return found == windows.end() ? nullptr : &found->second;
-}
 
 }  // namespace
 
@@ -207,42 +198,40 @@ void AddWindow(MPI_Win window, MPI_Comm in) {
   real.MPI_Bcast(&id, 1, MPI_UNSIGNED, 0, in);
   const auto held = HoldSharedState();
   if (communicator->rank == 0) Define(&RankDefinitions::windows, std::pair(std::uint32_t{id}, communicator->id));
-  windows[KeyOf(window)] = {id, {}};
+  windows[KeyOf(window)] = id;
 }
 
 void RemoveWindow(MPI_Win window) {
   const auto held = HoldSharedState();
   windows.erase(KeyOf(window));
+  for (const Epoch epoch : {Epoch::kAccess, Epoch::kExposure}) groups_of_epochs.erase({KeyOf(window), epoch});
 }
 
 std::optional<std::uint32_t> FindWindow(MPI_Win window) {
   const auto held = HoldSharedState();
-  const TracedWindow* found = Find(window);
-  return found == nullptr ? std::nullopt : std::optional(found->id);
+  const auto found = windows.find(KeyOf(window));
+  return found == windows.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<std::uint32_t> BeginEpoch(MPI_Win window, Epoch epoch, MPI_Group group) {
   const auto held = HoldSharedState();
-  TracedWindow* found = Find(window);
-  if (found == nullptr) return std::nullopt;
-  std::optional<std::uint32_t>& number = found->groups[static_cast<std::size_t>(epoch)];
+  if (windows.count(KeyOf(window)) == 0) return std::nullopt;
+  groups_of_epochs.erase({KeyOf(window), epoch});
   std::vector<std::int32_t> members = MembersOf(group);
-  number.reset();
-  if (HasForeignRanks(members)) return number;
+  if (HasForeignRanks(members)) return std::nullopt;
   const auto [entry, is_new] = group_numbers.try_emplace(members, 0);
   if (is_new) {
     entry->second = kFirstGroup + NumberAmongRanks(static_cast<std::uint32_t>(group_numbers.size() - 1));
     Define(&RankDefinitions::groups, GroupDefinition{entry->second, std::move(members), {}});
   }
-  number = entry->second;
-  return number;
+  groups_of_epochs[{KeyOf(window), epoch}] = entry->second;
+  return entry->second;
 }
 
 std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch) {
   const auto held = HoldSharedState();
-  TracedWindow* found = Find(window);
-  if (found == nullptr) return std::nullopt;
-  return std::exchange(found->groups[static_cast<std::size_t>(epoch)], std::nullopt);
+  const auto ended = groups_of_epochs.extract({KeyOf(window), epoch});
+  return ended ? std::optional(ended.mapped()) : std::nullopt;
 }
 
 namespace {
