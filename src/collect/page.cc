@@ -196,7 +196,7 @@ LoadSums SumLoads(const std::vector<RankShare>& shares, bool is_hybrid) {
   std::map<std::uint64_t, std::pair<double, double>> nodes;  // seconds outside MPI, and CPUs
   for (const RankShare& share : shares) {
     ThreadTimes times = share.threads;
-    if (!is_hybrid) times = {.cpus = 1, .useful = share.MainUseful(), .mpi = share.mpi};
+    if (!is_hybrid) times = {.cpus = 1, .useful = share.elapsed - share.mpi, .mpi = share.mpi};
     all.cpus += times.cpus;
     all.useful += times.useful;
     all.device_runtime += times.device_runtime;

@@ -262,8 +262,6 @@ struct RankShare {
   std::uint64_t node = 0;  // the same number on every rank of a node
   ThreadTimes threads{};   // all CPUs of the process; they add up to the CPUs' time of the region
   bool is_hybrid = false;  // has teams or uses devices
-
-  double MainUseful() const { return elapsed - mpi; }
 };
 
 // True if the process had OpenMP teams of several threads and all of these could be measured.

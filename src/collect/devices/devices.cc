@@ -14,7 +14,6 @@
 #include "collect/trace/recorder.h"
 #include "collect/threads/team.h"
 #include "collect/text.h"
-#include "collect/trace/thread_recorder.h"
 
 namespace farscale::collect {
 namespace {
@@ -173,26 +172,6 @@ void AddToStreams(farscale_device_work work, std::vector<RecordedStream>& of_dev
   if (work.begin < work.end) free->work.push_back(work);
 }
 
-void FillStreams() {
-  std::uint64_t number = kMostThreads;
-  for (auto& [device, work] : kept) {
-    std::ranges::sort(work, {}, [](const farscale_device_work& one) { return std::pair(one.begin, one.end); });
-    std::vector<RecordedStream>& of_device = streams[device];
-    for (const farscale_device_work& one : work) {
-      const Tick one_begin = TickOf(one.begin), one_end = TickOf(one.end);
-      Tick from = 0;  // the parts that are recorded
-      for (std::size_t i = 0; i <= switches.size(); i += 2) {
-        const Tick until = i < switches.size() ? switches[i] : page->end_tick;
-        const Tick begin = std::max(one_begin, from), end = std::min(one_end, until);
-        if (begin < end) AddToStreams({device, one.kind, begin, end}, of_device);
-        if (i + 1 < switches.size()) from = switches[i + 1];
-      }
-    }
-    for (RecordedStream& stream : of_device) stream.number = number++;
-  }
-  kept.clear();
-}
-
 }  // namespace
 
 void SwitchDeviceWork(bool on, Tick time) {
@@ -216,7 +195,23 @@ std::vector<std::pair<std::string, LocationDefinitions>> OwnDevices() {
 bool WriteDeviceEvents(OTF2_Archive* archive, TraceSize* estimate) {
   bool good = true;
   if (HasTooMuchDeviceWork()) return good;
-  FillStreams();
+  std::uint64_t number = kMostThreads;
+  for (auto& [device, work] : kept) {
+    std::ranges::sort(work, {}, [](const farscale_device_work& one) { return std::pair(one.begin, one.end); });
+    std::vector<RecordedStream>& of_device = streams[device];
+    for (const farscale_device_work& one : work) {
+      const Tick one_begin = TickOf(one.begin), one_end = TickOf(one.end);
+      Tick from = 0;  // the parts that are recorded
+      for (std::size_t i = 0; i <= switches.size(); i += 2) {
+        const Tick until = i < switches.size() ? switches[i] : page->end_tick;
+        const Tick begin = std::max(one_begin, from), end = std::min(one_end, until);
+        if (begin < end) AddToStreams({device, one.kind, begin, end}, of_device);
+        if (i + 1 < switches.size()) from = switches[i + 1];
+      }
+    }
+    for (RecordedStream& stream : of_device) stream.number = number++;
+  }
+  kept.clear();
   for (auto& [device, of_device] : streams) {
     for (RecordedStream& stream : of_device) {
       const auto write = [&](OTF2_EvtWriter* writer) {

@@ -14,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "collect/preload/call.h"
 #include "collect/threads/team.h"

@@ -1,5 +1,4 @@
 // The tool of OpenMP libraries that have an interface for tools: LLVM's and Intel's, which look for ompt_start_tool.
-#include <dlfcn.h>
 #include <cstdint>
 #include <optional>
 

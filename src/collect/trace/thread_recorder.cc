@@ -7,7 +7,6 @@
 
 #include "collect/preload/call.h"
 #include "collect/devices/devices.h"
-#include "collect/trace/trace_room.h"
 #include "collect/trace/recorder.h"
 #include "collect/threads/team.h"
 

@@ -7,8 +7,6 @@
 
 #include <otf2/otf2.h>
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "collect/threads/counters.h"

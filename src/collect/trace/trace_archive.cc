@@ -13,7 +13,6 @@
 #include "collect/preload/call.h"
 #include "collect/trace/communicators.h"
 #include "collect/devices/devices.h"
-#include "collect/page_file.h"
 #include "collect/trace/recorder.h"
 #include "collect/preload/run.h"
 #include "collect/text.h"
@@ -188,18 +187,6 @@ void Send(const std::string& bytes, int rank, int tag) {
   real.MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, rank, tag, OwnWorld());
 }
 
-// The definitions of all ranks, by rank, at rank 0; nothing elsewhere.
-std::vector<RankDefinitions> Gather(const RankDefinitions& own) {
-  std::vector<RankDefinitions> all;
-  if (page->rank != 0) {
-    Send(Pack(own), 0, 2);
-    return all;
-  }
-  all.push_back(own);
-  for (int other = 1; other < page->ranks; ++other) Unpack(Receive(other, 2), all.emplace_back());
-  return all;
-}
-
 // The kernel's number of the socket, where all processors that the process may use are on one socket.
 int SocketOfProcess() {
   cpu_set_t processors;
@@ -214,25 +201,6 @@ int SocketOfProcess() {
     socket = number;
   }
   return socket;
-}
-
-// This rank's.
-RankDefinitions OwnDefinitionsOf(std::uint64_t events) {
-  RankDefinitions own = own_definitions;
-  own.host = page->host;
-  own.socket = SocketOfProcess();
-  own.events = events;
-  own.begin = page->begin_tick;
-  own.end = page->end_tick;
-  if (!own.offsets.empty()) {  // clocks of two nodes may tick at different rates, so every end of the run has its own
-    own.begin += static_cast<std::uint64_t>(own.offsets.front().second);
-    own.end += static_cast<std::uint64_t>(own.offsets.back().second);
-  }
-  for (std::uint32_t i = 0; i < page->regions; ++i) own.regions.emplace_back(page->region[i].name);
-  own.threads = OwnThreads();
-  own.teams = OwnTeams();
-  own.devices = OwnDevices();
-  return own;
 }
 
 bool WriteOwnDefinitions(OTF2_Archive* archive, const RankNumbers& numbers) {
@@ -252,7 +220,27 @@ bool WriteOwnDefinitions(OTF2_Archive* archive, const RankNumbers& numbers) {
 
 // Collective; whether all could be written here.
 bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_counters) {
-  std::vector<RankDefinitions> all = Gather(OwnDefinitionsOf(events));
+  RankDefinitions own = own_definitions;
+  own.host = page->host;
+  own.socket = SocketOfProcess();
+  own.events = events;
+  own.begin = page->begin_tick;
+  own.end = page->end_tick;
+  if (!own.offsets.empty()) {  // clocks of two nodes may tick at different rates, so every end of the run has its own
+    own.begin += static_cast<std::uint64_t>(own.offsets.front().second);
+    own.end += static_cast<std::uint64_t>(own.offsets.back().second);
+  }
+  for (std::uint32_t i = 0; i < page->regions; ++i) own.regions.emplace_back(page->region[i].name);
+  own.threads = OwnThreads();
+  own.teams = OwnTeams();
+  own.devices = OwnDevices();
+  std::vector<RankDefinitions> all;  // by rank, at rank 0; nothing elsewhere
+  if (page->rank != 0) {
+    Send(Pack(std::move(own)), 0, 2);
+  } else {
+    all.push_back(std::move(own));
+    for (int other = 1; other < page->ranks; ++other) Unpack(Receive(other, 2), all.emplace_back());
+  }
   RunFacts facts = FactsOfRun(*page, has_counters);
   const std::vector<RankNumbers> of_ranks =
       NumberDefinitions(all, static_cast<std::uint32_t>(CallId::kCount), facts);  // none on other ranks than 0

@@ -253,17 +253,6 @@ bool WriteWhole(const std::string& path, const char* from, std::size_t bytes, st
   return close(file) == 0 && done == bytes;
 }
 
-bool SaveEvents(const std::string& folder, int rank, const Room& room, std::uint64_t first) {
-  const std::string path = FileOf(folder, rank, ".evt");
-  const auto [in_file, in_memory] = ChunksIn(*room.head);
-  for (std::uint64_t i = 0; i < in_memory; ++i) {
-    const std::uint64_t chunk = in_file + i;
-    if (chunk >= first && !WriteWhole(path, room.chunks + i * kEventChunk, kEventChunk, chunk * kEventChunk, 0))
-      return false;
-  }
-  return true;
-}
-
 std::vector<fs::path> SavedFiles(const std::string& folder) {
   std::vector<fs::path> files;
   std::error_code code;
@@ -389,19 +378,6 @@ bool MoveArchive(const fs::path& from, const std::string& folder, std::size_t ra
   return !code;
 }
 
-// Seconds of the run until the last event of each rank that has some, with its number; the rank that ends first first.
-std::vector<std::pair<double, int>> EndsOfRanks(const std::vector<SavedRank>& ranks) {
-  std::vector<std::pair<double, int>> ends;
-  for (const SavedRank& rank : ranks) {
-    if (!rank.is_there || rank.last_time < rank.page.begin_tick) continue;
-    const auto ticks = static_cast<double>(rank.last_time - rank.page.begin_tick);
-    ends.emplace_back(ticks / TicksASecond(rank.page), rank.page.rank);
-  }
-  if (ends.empty()) ends.emplace_back(0, 0);
-  std::ranges::sort(ends);
-  return ends;
-}
-
 }  // namespace
 
 bool SaveRank(const std::string& folder, const Page& state, const Room& room, std::uint64_t first) {
@@ -412,7 +388,13 @@ bool SaveRank(const std::string& folder, const Page& state, const Room& room, st
   saved.is_log_full = room.head->is_log_full;
   saved.events = __atomic_load_n(&room.head->events, __ATOMIC_ACQUIRE);
   saved.log.assign(room.head->log, std::min<std::uint64_t>(room.head->log_bytes, kLogBytes));
-  if (!SaveEvents(folder, state.rank, room, first)) return false;
+  const std::string events = FileOf(folder, state.rank, ".evt");
+  const auto [in_file, in_memory] = ChunksIn(*room.head);
+  for (std::uint64_t i = 0; i < in_memory; ++i) {
+    const std::uint64_t chunk = in_file + i;
+    if (chunk >= first && !WriteWhole(events, room.chunks + i * kEventChunk, kEventChunk, chunk * kEventChunk, 0))
+      return false;
+  }
   const std::string bytes = Pack(saved), path = FileOf(folder, state.rank, ".room"), temporary = path + ".tmp";
   return WriteWhole(temporary, bytes.data(), bytes.size(), 0, O_TRUNC) && rename(temporary.c_str(), path.c_str()) == 0;
 }
@@ -442,7 +424,15 @@ RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, c
     return trace;
   }
   const std::size_t missing = FillMissing(folder, ranks);
-  const std::vector<std::pair<double, int>> ends = EndsOfRanks(ranks);
+  // Seconds of the run until the last event of each rank that has some, with its number; the first to end first.
+  std::vector<std::pair<double, int>> ends;
+  for (const SavedRank& rank : ranks) {
+    if (!rank.is_there || rank.last_time < rank.page.begin_tick) continue;
+    const auto ticks = static_cast<double>(rank.last_time - rank.page.begin_tick);
+    ends.emplace_back(ticks / TicksASecond(rank.page), rank.page.rank);
+  }
+  if (ends.empty()) ends.emplace_back(0, 0);
+  std::ranges::sort(ends);
   const std::string until =
       Format("rank %d has events until %s", ends.front().second, FormatSeconds(ends.front().first).c_str());
   const fs::path made = fs::path(folder) / "recovered";

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "collect/page.h"
 #include "collect/trace/trace_definitions.h"
