@@ -47,11 +47,6 @@ std::pair<std::string, int> Describe(int pid) {
   return {text.substr(begin + 1, end - begin - 1), std::atoi(text.c_str() + end + 4)};
 }
 
-bool IsLauncher(const std::string& name) {
-  constexpr const char* kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun"};
-  return std::ranges::any_of(kLaunchers, [&](const char* known) { return name.starts_with(known); });
-}
-
 int OutputOf(int pid) {
 #if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
   const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -71,20 +66,15 @@ int OutputOf(int pid) {
 // The standard error of the mpirun that has started a process, or -1: of another node's mpirun, for one. Launchers stop
 // forwarding output as soon as they end the job because of one process, which is when there is something to report.
 int LauncherOutput(int pid) {
+  constexpr const char* kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun"};
   for (int i = 0; i < kMostAncestors && pid > 1; ++i) {
-    const auto [name, parent] = Describe(pid);
-    if (IsLauncher(name)) return OutputOf(pid);
-    pid = parent;
+    const std::pair<std::string, int> process = Describe(pid);
+    const auto is_it = [&](const char* known) { return process.first.starts_with(known); };
+    if (std::ranges::any_of(kLaunchers, is_it)) return OutputOf(pid);
+    pid = process.second;
   }
   return -1;
 }
-
-struct Moment {
-  collect::Tick tick = 0;
-  std::uint64_t clock = 0;
-};
-
-Moment CurrentMoment() { return {collect::Now(), collect::Nanoseconds(CLOCK_MONOTONIC)}; }
 
 // One rank of this node.
 struct Watched {
@@ -98,129 +88,90 @@ struct Watched {
   collect::Room room;  // that of its trace; nothing in it without one
 };
 
-class Guard {
- public:
-  explicit Guard(std::string job) : job_(std::move(job)) {
-    for (const Page* page : collect::MapPages(job_)) {
-      Watched rank;
-      rank.page = page;
+std::vector<Watched> WatchRanks(const std::string& job) {
+  std::vector<Watched> ranks;
+  for (const Page* page : collect::MapPages(job)) {
+    Watched& rank = ranks.emplace_back();
+    rank.page = page;
 #ifdef SYS_pidfd_open
-      rank.process = static_cast<int>(syscall(SYS_pidfd_open, page->pid, 0));
+    rank.process = static_cast<int>(syscall(SYS_pidfd_open, page->pid, 0));
 #endif
-      rank.is_visible = collect::ProcessExists(*page);
-      if ((page->flags & collect::kIsTraced) != 0) rank.room = collect::MapRoom(collect::RoomPath(job_, page->rank));
-      ranks_.push_back(rank);
-    }
+    rank.is_visible = collect::ProcessExists(*page);
+    if ((page->flags & collect::kIsTraced) != 0) rank.room = collect::MapRoom(collect::RoomPath(job, page->rank));
   }
+  return ranks;
+}
 
-  void Wait() {
-    while (!ranks_.empty() && !AllGone()) {
-      std::vector<pollfd> waits;
-      bool has_to_check = false;
-      for (const Watched& rank : ranks_) {
-        if (rank.is_gone || !rank.is_visible) continue;
-        if (rank.process >= 0) waits.push_back({rank.process, POLLIN, 0});
-        has_to_check |= rank.process < 0;
+// The rank's end by its page; without an end there, it ended now.
+Page StateAt(const Page& page, collect::Tick tick, std::uint64_t clock) {
+  Page state = page;
+  if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
+  const bool is_tsc = (page.flags & collect::kClockIsTsc) != 0;
+  if (state.end_tick == 0) EndAsOf(state, is_tsc ? tick : clock, clock);
+  return state;
+}
+
+// Until all of them have ended.
+void Wait(std::vector<Watched>& ranks) {
+  bool has_abnormal = false;
+  const auto note_ends = [&](auto has_ended) {
+    const collect::Tick tick = collect::Now();
+    const std::uint64_t clock = collect::Nanoseconds(CLOCK_MONOTONIC);
+    for (Watched& rank : ranks) {
+      if (rank.is_gone || !has_ended(rank)) continue;
+      rank.is_gone = true;
+      rank.state = StateAt(*rank.page, tick, clock);
+      if (rank.process >= 0) close(rank.process);
+      if (rank.state.termination == Termination::kFinalized || has_abnormal) continue;
+      has_abnormal = true;
+      for (Watched& other : ranks) {
+        if (!other.is_gone) other.before = StateAt(*other.page, tick, clock);
       }
-      poll(waits.data(), waits.size(), has_to_check ? kCheckMilliseconds : -1);
-      const Moment now = CurrentMoment();
-      for (Watched& rank : ranks_) {
-        if (!rank.is_gone && rank.is_visible && HasEnded(rank)) NoteEnd(rank, now);
-      }
     }
-    const Moment now = CurrentMoment();
-    for (Watched& rank : ranks_) {
-      if (!rank.is_gone) NoteEnd(rank, now);
+  };
+  const auto is_awaited = [](const Watched& rank) { return !rank.is_gone && rank.is_visible; };
+  while (std::ranges::any_of(ranks, is_awaited)) {
+    std::vector<pollfd> waits;
+    bool has_to_check = false;
+    for (const Watched& rank : ranks) {
+      if (!is_awaited(rank)) continue;
+      if (rank.process >= 0) waits.push_back({rank.process, POLLIN, 0});
+      has_to_check |= rank.process < 0;
     }
+    poll(waits.data(), waits.size(), has_to_check ? kCheckMilliseconds : -1);
+    note_ends([](const Watched& rank) {
+      pollfd wait = {rank.process, POLLIN, 0};
+      return rank.is_visible && (rank.process >= 0 ? poll(&wait, 1, 0) > 0 : !ProcessExists(*rank.page));
+    });
   }
+  note_ends([](const Watched&) { return true; });
+}
 
-  // Where the summary goes, as long as whoever may have to print it still lives.
-  int FindOutput() const {
-    const int output = ranks_.empty() ? -1 : LauncherOutput(ranks_.front().page->pid);
-    return output >= 0 ? output : STDERR_FILENO;
-  }
-
-  // The pages to report on; none when that has been done, or is not this node's to do.
-  std::vector<Page> PagesLeft() const {
-    std::vector<Page> pages;
-    bool all_finalized = true;
-    for (const Watched& rank : ranks_) {
-      if (rank.page->rank == 0 && (rank.state.flags & collect::kReported) != 0) return {};
-      all_finalized = all_finalized && IsFinalized(rank.state);
-      pages.push_back(rank.state);
-      if (!IsAftermath(rank)) continue;
-      pages.back() = rank.before;
-      pages.back().termination = rank.state.termination;
-      pages.back().signal = rank.state.signal;
-    }
-    const bool has_first = std::any_of(pages.begin(), pages.end(), [](const Page& page) { return page.rank == 0; });
-    if (all_finalized && !has_first) return {};
-    return pages;
-  }
-
-  // Their events, in the folder of the trace.
-  void SaveRanks(const std::string& folder) const {
-    for (const Watched& rank : ranks_) {
-      if (rank.room.head != nullptr) SaveRank(folder, rank.state, rank.room, 0);
-    }
-  }
-
-  void RemovePages() const {
-    for (const Watched& rank : ranks_) {
-      unlink(collect::PagePath(job_, rank.page->rank).c_str());
-      unlink(collect::RoomPath(job_, rank.page->rank).c_str());
-    }
-    std::error_code code;
-    std::filesystem::remove_all(collect::EstimateFolder(job_), code);
-  }
-
- private:
-  static bool IsFinalized(const Page& page) { return page.termination == Termination::kFinalized; }
-
-  bool AllGone() const {
-    return std::ranges::none_of(ranks_, [](const Watched& rank) { return !rank.is_gone && rank.is_visible; });
-  }
-
-  static bool HasEnded(const Watched& rank) {
-    pollfd wait = {rank.process, POLLIN, 0};
-    if (rank.process >= 0) return poll(&wait, 1, 0) > 0;
-    return !ProcessExists(*rank.page);
-  }
-
-  // The rank's end by its page; without an end there, it ended now.
-  static Page StateAt(const Page& page, const Moment& now) {
-    Page state = page;
-    if (state.termination == Termination::kRunning) state.termination = Termination::kLost;
-    const bool is_tsc = (page.flags & collect::kClockIsTsc) != 0;
-    if (state.end_tick == 0) EndAsOf(state, is_tsc ? now.tick : now.clock, now.clock);
-    return state;
-  }
-
-  void NoteEnd(Watched& rank, const Moment& now) {
-    rank.is_gone = true;
-    rank.state = StateAt(*rank.page, now);
-    if (rank.process >= 0) close(rank.process);
-    if (IsFinalized(rank.state) || first_abnormal_.clock != 0) return;
-    first_abnormal_ = now;
-    for (Watched& other : ranks_) {
-      if (!other.is_gone) other.before = StateAt(*other.page, now);
-    }
-  }
-
-  // True if a rank was still at work when the first one ended, and was then ended by the launcher. What it did in
-  // between, waiting for the dead, is not of the program.
-  bool IsAftermath(const Watched& rank) const {
-    const auto termination = rank.state.termination;
+// The pages to report on; none when that has been done, or is not this node's to do.
+std::vector<Page> PagesLeft(const std::vector<Watched>& ranks) {
+  std::vector<Page> pages;
+  bool all_finalized = true;
+  for (const Watched& rank : ranks) {
+    if (rank.page->rank == 0 && (rank.state.flags & collect::kReported) != 0) return {};
+    const Termination termination = rank.state.termination;
+    all_finalized = all_finalized && termination == Termination::kFinalized;
+    pages.push_back(rank.state);
+    // A rank that was still at work when the first one ended, and was then ended by the launcher, waited in between for
+    // the dead: that is not of the program.
     const bool is_asked_to =
         termination == Termination::kLost || (termination == Termination::kSignal && rank.state.signal == SIGTERM);
-    return is_asked_to && rank.before.end_tick != 0 && rank.state.end_clock > rank.before.end_clock &&
-           rank.state.end_clock - rank.before.end_clock < kAftermath;
+    const bool is_aftermath = is_asked_to && rank.before.end_tick != 0 &&
+                              rank.state.end_clock > rank.before.end_clock &&
+                              rank.state.end_clock - rank.before.end_clock < kAftermath;
+    if (!is_aftermath) continue;
+    pages.back() = rank.before;
+    pages.back().termination = termination;
+    pages.back().signal = rank.state.signal;
   }
-
-  std::string job_;
-  std::vector<Watched> ranks_;
-  Moment first_abnormal_;
-};
+  const bool has_first = std::any_of(pages.begin(), pages.end(), [](const Page& page) { return page.rank == 0; });
+  if (all_finalized && !has_first) pages.clear();
+  return pages;
+}
 
 // Signals are blocked in what the library starts.
 void UnblockSignals() {
@@ -250,12 +201,14 @@ constexpr int kSecondsForOthers = 10;
 
 // The trace of a run that did not come to MPI_Finalize is put together where rank 0 was, of what the guards of all
 // nodes save.
-std::string FinishTrace(const Guard& guard, const MeasuredRun& run) {
+std::string FinishTrace(const std::vector<Watched>& ranks, const MeasuredRun& run) {
   const std::string& folder = run.output;
   const std::string archive = folder + "/" + collect::kArchiveName;
   std::error_code code;
   if (!std::filesystem::is_directory(archive, code) || std::filesystem::exists(archive + ".otf2", code)) return "";
-  guard.SaveRanks(folder);
+  for (const Watched& rank : ranks) {
+    if (rank.room.head != nullptr) SaveRank(folder, rank.state, rank.room, 0);
+  }
   if (!run.missing.empty() && run.missing.front() == 0) return "";
   const std::uint64_t begin = collect::Nanoseconds(CLOCK_MONOTONIC);
   while (!collect::HasAllRanks(folder) &&
@@ -301,12 +254,12 @@ bool Publish(const MeasuredRun& run, const std::string& output, const std::strin
   return is_done;
 }
 
-void ReportAbnormalEnd(const Guard& guard, const std::vector<Page>& pages, int to) {
+void ReportAbnormalEnd(const std::vector<Watched>& ranks, const std::vector<Page>& pages, int to) {
   MeasuredRun run = Summarize(pages);
   std::string output = run.output, trace;
   std::error_code code;
   if (run.Has(collect::kIsTraced) && std::filesystem::is_directory(output, code)) {
-    trace = FinishTrace(guard, run);
+    trace = FinishTrace(ranks, run);
     run.windows = collect::WindowNames();
     output += "/farscale.json";
   }
@@ -333,14 +286,20 @@ bool ReportDump(const std::string& path) {
 void GuardJob(const std::string& job) {
   DetachFromJob();
   collect::ChooseClock();
-  Guard guard(job);
+  std::vector<Watched> ranks = WatchRanks(job);
   // The one that was started waits until here, so that no rank ends unseen.
   if (fork() != 0) _exit(0);
-  const int output = guard.FindOutput();
-  guard.Wait();
-  const std::vector<Page> pages = guard.PagesLeft();
-  if (!pages.empty()) ReportAbnormalEnd(guard, pages, output);
-  guard.RemovePages();
+  // Where the summary goes, as long as whoever may have to print it still lives.
+  const int output = ranks.empty() ? -1 : LauncherOutput(ranks.front().page->pid);
+  Wait(ranks);
+  const std::vector<Page> pages = PagesLeft(ranks);
+  if (!pages.empty()) ReportAbnormalEnd(ranks, pages, output >= 0 ? output : STDERR_FILENO);
+  for (const Watched& rank : ranks) {
+    unlink(collect::PagePath(job, rank.page->rank).c_str());
+    unlink(collect::RoomPath(job, rank.page->rank).c_str());
+  }
+  std::error_code code;
+  std::filesystem::remove_all(collect::EstimateFolder(job), code);
 }
 
 }  // namespace farscale
