@@ -29,13 +29,11 @@ void Note(RunFindings& findings, const char* id, std::string sentence) {
   findings.push_back({id, Severity::kNote, std::move(sentence), 0, 0, ""});
 }
 
-std::string List(const std::vector<int>& ranks) {
-  std::string text;
+std::string Ranks(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
   return ranks.size() > 8 ? text + " and more" : text;
 }
-
-std::string Ranks(const std::vector<int>& ranks) { return (ranks.size() == 1 ? "rank " : "ranks ") + List(ranks); }
 
 void DiagnoseTermination(const MeasuredRun& run, RunFindings& findings) {
   const std::string then = "; what was measured until then is reported";
@@ -144,15 +142,6 @@ void DiagnoseIdealClocks(const MeasuredRun& run, RunFindings& findings) {
   }
 }
 
-void DiagnoseTrace(const MeasuredRun& run, RunFindings& findings) {
-  const double elapsed = run.regions.front().totals.elapsed;
-  if (run.flushed_largest <= 0.01 * elapsed) return;
-  Warn(findings, "traceFlushed",
-       Format("writing the trace while the program ran took up to %.1f %% of a rank's time, which counts "
-              "as computation or MPI wherever it happened; --only records less",
-              100 * run.flushed_largest / elapsed));
-}
-
 // Ranks begin and end together, so what one was not off as long as others is time in which these were.
 void DiagnoseSwitchedOff(const MeasuredRegion& whole, RunFindings& findings) {
   const std::vector<double>& off = whole.off_by_rank;
@@ -212,7 +201,12 @@ std::vector<Finding> FindingsOn(const MeasuredRun& run) {
   DiagnoseUnknownThreads(run, findings);
   DiagnoseDevices(run, findings);
   DiagnoseIdealClocks(run, findings);
-  DiagnoseTrace(run, findings);
+  if (run.flushed_largest > 0.01 * whole.totals.elapsed) {
+    Warn(findings, "traceFlushed",
+         Format("writing the trace while the program ran took up to %.1f %% of a rank's time, which counts "
+                "as computation or MPI wherever it happened; --only records less",
+                100 * run.flushed_largest / whole.totals.elapsed));
+  }
   DiagnoseSwitchedOff(whole, findings);
   if (!whole.factors[Factor::kParallelEfficiency])
     Warn(findings, "nothingUseful", "no rank computed anything outside MPI");

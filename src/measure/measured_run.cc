@@ -104,19 +104,6 @@ double WholeRunSpan(const Processes& processes, double otherwise) {
   return std::max(otherwise, static_cast<double>(end - begin) * processes.front().seconds_a_tick);
 }
 
-// The time that the whole run lacks of that between its begin and its end, on every rank.
-std::vector<double> SwitchedOff(const Processes& processes) {
-  std::vector<double> off;
-  for (const MeasuredProcess& process : processes) {
-    const Page& page = *process.page;
-    const collect::Tick elapsed = page.end_tick != 0 ? page.end_tick - page.begin_tick : process.sums.elapsed;
-    const collect::Tick counted = RegionUntil(page, page.region[0], process.sums).total.elapsed;
-    off.push_back(elapsed > counted ? static_cast<double>(elapsed - counted) * process.seconds_a_tick : 0);
-  }
-  if (std::ranges::all_of(off, [](double seconds) { return seconds == 0; })) off.clear();
-  return off;
-}
-
 // Useful times, factors and what else follows from the times of all ranks. `elapsed` is known.
 void UseShares(const std::vector<RankShare>& shares, bool is_hybrid, MeasuredRegion& region) {
   PhaseTotals& totals = region.totals;
@@ -155,8 +142,15 @@ void ResolveSpan(const Processes& processes, bool is_whole_run, const std::vecto
                  const std::vector<RankShare>& ideal, MeasuredRegion& region) {
   double& elapsed = region.totals.elapsed;
   if (is_whole_run) {
-    region.off_by_rank = SwitchedOff(processes);
-    region.is_whole_span = region.off_by_rank.empty();
+    std::vector<double>& off = region.off_by_rank;  // what the run lacks of the time between its begin and its end
+    for (const MeasuredProcess& process : processes) {
+      const Page& page = *process.page;
+      const collect::Tick passed = page.end_tick != 0 ? page.end_tick - page.begin_tick : process.sums.elapsed;
+      const collect::Tick counted = RegionUntil(page, page.region[0], process.sums).total.elapsed;
+      off.push_back(passed > counted ? static_cast<double>(passed - counted) * process.seconds_a_tick : 0);
+    }
+    if (std::ranges::all_of(off, [](double seconds) { return seconds == 0; })) off.clear();
+    region.is_whole_span = off.empty();
     if (region.is_whole_span) elapsed = WholeRunSpan(processes, elapsed);
   } else if (const std::optional<double> whole = WholeSpan(shares)) {
     region.is_whole_span = true;

@@ -21,22 +21,6 @@ namespace {
 using collect::Format;
 using enum Factor;
 
-std::string WallTime(std::uint64_t nanoseconds) {
-  const auto seconds = static_cast<std::time_t>(nanoseconds / 1'000'000'000U);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-// Pages are what anybody may have written there.
-const char* TerminationName(collect::Termination termination) {
-  constexpr const char* kNames[] = {"running", "finalized", "not finalized", "aborted", "signal", "lost", "error"};
-  const auto number = static_cast<std::size_t>(termination);
-  return number < std::size(kNames) ? kNames[number] : "finalized";
-}
-
 // In the order of the file.
 constexpr Factor kFactors[] = {kParallelEfficiency,
                                kLoadBalance,
@@ -55,14 +39,6 @@ constexpr Factor kFactors[] = {kParallelEfficiency,
                                kOmpScheduling,
                                kOmpSerialization,
                                kDeviceOffload};
-
-OrderedJson FactorsToJson(const FactorValues& values) {
-  OrderedJson json = OrderedJson::object();
-  for (const Factor factor : kFactors) {
-    if (values[factor]) json[std::string(Describe(factor).id)] = *values[factor];
-  }
-  return json;
-}
 
 void AddThreads(const MeasuredRegion& region, OrderedJson& json) {
   if (region.threads_seen > 1) json["threadsSeen"] = region.threads_seen;
@@ -124,7 +100,10 @@ OrderedJson RegionToJson(const MeasuredRegion& region, int all_ranks) {
   add("cycles", totals.cycles);
   if (totals.instructions && totals.cycles) json["ipc"] = *totals.instructions / *totals.cycles;
   if (totals.cycles && totals.UsefulOfAll() > 0) json["frequency"] = Frequency(totals);
-  json["factors"] = FactorsToJson(region.factors);
+  json["factors"] = OrderedJson::object();
+  for (const Factor factor : kFactors) {
+    if (region.factors[factor]) json["factors"][std::string(Describe(factor).id)] = *region.factors[factor];
+  }
   AddThreads(region, json);
   if (static_cast<int>(region.ranks.size()) < all_ranks) json["onRanks"] = region.ranks;
   json["elapsedByRank"] = region.elapsed_by_rank;
@@ -145,18 +124,14 @@ std::string Bytes(double bytes) {
 
 std::string Share(std::optional<double> share) { return Format("%.1f %%", *share * 100); }
 
-// " x 4 threads", where all ranks together have whole teams; nothing without threads.
-std::string ThreadsOfRanks(const MeasuredRegion& whole) {
-  const auto ranks = static_cast<int>(whole.ranks.size());
-  const int cpus = whole.totals.threads ? static_cast<int>(whole.totals.threads->cpus) : ranks;
-  if (cpus == ranks) return "";
-  return cpus % ranks == 0 ? Format(" x %d threads", cpus / ranks) : Format(", %d threads", cpus);
-}
-
 std::string Header(const MeasuredRun& run) {
   const MeasuredRegion& whole = run.regions.front();
+  const auto ranks = static_cast<int>(whole.ranks.size());
+  const int cpus = whole.totals.threads ? static_cast<int>(whole.totals.threads->cpus) : ranks;
+  std::string threads;  // " x 4 threads", where all ranks together have whole teams
+  if (cpus != ranks) threads = cpus % ranks == 0 ? Format(" x %d threads", cpus / ranks) : Format(", %d threads", cpus);
   return Format("\nfarscale: %s on %d rank%s%s, %d node%s, %s, %llu MPI calls\n", run.program.c_str(), run.ranks,
-                run.ranks == 1 ? "" : "s", ThreadsOfRanks(whole).c_str(), static_cast<int>(run.nodes.size()),
+                run.ranks == 1 ? "" : "s", threads.c_str(), static_cast<int>(run.nodes.size()),
                 run.nodes.size() == 1 ? "" : "s", collect::FormatSeconds(whole.totals.elapsed).c_str(),
                 static_cast<unsigned long long>(whole.mpi_calls));
 }
@@ -237,11 +212,6 @@ std::string RegionTable(const MeasuredRun& run) {
 
 constexpr int kMostNumbers = 100000;  // result files of one name; chosen: ends a loop that cannot succeed
 
-// True if the file is an earlier version of this job's results, which name the job near the top.
-bool IsOfJob(const std::string& path, const std::string& job) {
-  return collect::ReadStart(path, 4096).find("\"job\": \"" + job + "\"") != std::string::npos;
-}
-
 std::string Numbered(const std::string& path, int number) {
   if (number == 1) return path;
   const std::size_t slash = path.rfind('/');
@@ -255,6 +225,14 @@ std::string Numbered(const std::string& path, int number) {
 
 std::string MeasuredRunJson(const MeasuredRun& run) {
   using collect::Termination;
+  const auto seconds = static_cast<std::time_t>(run.started / 1'000'000'000U);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char started[32];
+  std::strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  // Pages are what anybody may have written there.
+  constexpr const char* kEndings[] = {"running", "finalized", "not finalized", "aborted", "signal", "lost", "error"};
+  const auto ending = static_cast<std::size_t>(run.termination);
   OrderedJson json = {{"format", "farscale-measured-run"},
                       {"version", 1},
                       {"generator", Generator()},
@@ -263,11 +241,11 @@ std::string MeasuredRunJson(const MeasuredRun& run) {
                       {"program", run.program},
                       {"command", run.command},
                       {"mpi", run.mpi_library},
-                      {"started", WallTime(run.started)},
+                      {"started", started},
                       {"ranks", run.ranks},
                       {"threads", run.threads},
                       {"clock", run.clock_is_tsc ? "time stamp counter" : "monotonic clock"},
-                      {"ending", TerminationName(run.termination)}};
+                      {"ending", ending < std::size(kEndings) ? kEndings[ending] : "finalized"}};
   if (run.termination == Termination::kSignal) json["signal"] = run.signal;
   if (run.termination == Termination::kError) json["error"] = run.error;
   if (!run.ended_first.empty()) json["endedFirst"] = run.ended_first;
@@ -343,7 +321,8 @@ std::string WriteResult(const std::string& path, const std::string& job, const s
       break;
     }
     if (errno == EEXIST) {
-      if (!IsOfJob(name, job)) continue;
+      // An earlier version of this job's results names the job near the top.
+      if (collect::ReadStart(name, 4096).find("\"job\": \"" + job + "\"") == std::string::npos) continue;
       if (rename(temporary.c_str(), name.c_str()) == 0) return name;
     } else if (access(name.c_str(), F_OK) != 0 && rename(temporary.c_str(), name.c_str()) == 0) {
       return name;  // a file system without links
