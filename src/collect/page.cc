@@ -74,6 +74,35 @@ void AddTeams(const Page& page, std::uint64_t now, Sums& sums) {
   }
 }
 
+// The times of all CPUs of a process, one for each thread of its largest OpenMP team.
+ThreadTimes TimesOfCpus(const Page& page, const Sums& total, double seconds_a_tick, bool counts_team) {
+  const auto seconds = [&](double ticks) { return std::max(0.0, ticks) * seconds_a_tick; };
+  const auto elapsed = static_cast<double>(total.elapsed);
+  const auto main_mpi = static_cast<double>(std::min(total.mpi, total.elapsed));
+  const auto in_runtime = static_cast<double>(total.main_in_runtime);
+  const auto offload = static_cast<double>(total.offload);
+  ThreadTimes times;
+  times.cpus = counts_team ? std::max({1, page.threads, static_cast<int>(page.teams.most) + 1}) : 1;
+  times.useful = seconds(elapsed - main_mpi - in_runtime - offload) + seconds(static_cast<double>(total.worker_useful));
+  times.device_runtime = seconds(offload + static_cast<double>(total.worker_device));
+  times.mpi = seconds(main_mpi + static_cast<double>(total.worker_mpi));
+  // Those outside of teams do nothing while the main thread is in MPI.
+  times.mpi_idle = seconds((times.cpus - 1) * main_mpi - static_cast<double>(total.active_mpi)) +
+                   seconds(static_cast<double>(total.mpi_wait));
+  times.imbalance = seconds(static_cast<double>(total.imbalance));
+  times.scheduling = seconds(static_cast<double>(total.scheduling));
+  const double known = times.Work() + times.mpi + times.mpi_idle + times.imbalance + times.scheduling;
+  const double all = times.cpus * seconds(elapsed);
+  times.serialization = std::max(0.0, all - known);
+  // Clocks that are read one after the other may say a little too much.
+  if (known <= all) return times;
+  for (double* time :
+       {&times.useful, &times.device_runtime, &times.mpi, &times.mpi_idle, &times.imbalance, &times.scheduling}) {
+    *time *= all / known;
+  }
+  return times;
+}
+
 }  // namespace
 
 // A page may be copied while its process writes to it; then what is later may be a little less.
@@ -136,39 +165,6 @@ int FindRegion(const Page& page, const char* name) {
   }
   return -1;
 }
-
-namespace {
-
-// The times of all CPUs of a process, one for each thread of its largest OpenMP team.
-ThreadTimes TimesOfCpus(const Page& page, const Sums& total, double seconds_a_tick, bool counts_team) {
-  const auto seconds = [&](double ticks) { return std::max(0.0, ticks) * seconds_a_tick; };
-  const auto elapsed = static_cast<double>(total.elapsed);
-  const auto main_mpi = static_cast<double>(std::min(total.mpi, total.elapsed));
-  const auto in_runtime = static_cast<double>(total.main_in_runtime);
-  const auto offload = static_cast<double>(total.offload);
-  ThreadTimes times;
-  times.cpus = counts_team ? std::max({1, page.threads, static_cast<int>(page.teams.most) + 1}) : 1;
-  times.useful = seconds(elapsed - main_mpi - in_runtime - offload) + seconds(static_cast<double>(total.worker_useful));
-  times.device_runtime = seconds(offload + static_cast<double>(total.worker_device));
-  times.mpi = seconds(main_mpi + static_cast<double>(total.worker_mpi));
-  // Those outside of teams do nothing while the main thread is in MPI.
-  times.mpi_idle = seconds((times.cpus - 1) * main_mpi - static_cast<double>(total.active_mpi)) +
-                   seconds(static_cast<double>(total.mpi_wait));
-  times.imbalance = seconds(static_cast<double>(total.imbalance));
-  times.scheduling = seconds(static_cast<double>(total.scheduling));
-  const double known = times.Work() + times.mpi + times.mpi_idle + times.imbalance + times.scheduling;
-  const double all = times.cpus * seconds(elapsed);
-  times.serialization = std::max(0.0, all - known);
-  // Clocks that are read one after the other may say a little too much.
-  if (known <= all) return times;
-  for (double* time :
-       {&times.useful, &times.device_runtime, &times.mpi, &times.mpi_idle, &times.imbalance, &times.scheduling}) {
-    *time *= all / known;
-  }
-  return times;
-}
-
-}  // namespace
 
 bool HasTeams(const Page& page) { return page.teams.most > 0 && (page.flags & kTooManyThreads) == 0; }
 

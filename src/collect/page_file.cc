@@ -79,6 +79,56 @@ const char* File() {
   return file != nullptr && LaunchedProcess(file) > 0 ? file : nullptr;
 }
 
+struct DumpHead {
+  char magic[8] = {'f', 's', 'p', 'a', 'g', 'e', 's', '\0'};
+  std::uint32_t version = kPageVersion;
+  std::uint32_t ranks = 0;
+  TraceSize estimate;
+  std::uint64_t trace_bytes = 0;  // size of the text that follows
+};
+
+constexpr std::uint64_t kMostTraceBytes = 1 << 20;  // chosen: far more than a few sentences
+
+std::string_view BytesOf(const void* value, std::size_t bytes) { return {static_cast<const char*>(value), bytes}; }
+
+bool ReadAll(int file, void* to, std::size_t bytes) {
+  for (auto* next = static_cast<char*>(to); bytes > 0;) {
+    const ssize_t part = read(file, next, bytes);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) return false;
+    next += part;
+    bytes -= static_cast<std::size_t>(part);
+  }
+  return true;
+}
+
+bool ReadDumpFrom(int file, PageDump& dump) {
+  DumpHead head;
+  if (!ReadAll(file, &head, sizeof head) || std::memcmp(head.magic, DumpHead().magic, sizeof head.magic) != 0)
+    return false;
+  if (head.version != kPageVersion || head.ranks == 0 || head.trace_bytes > kMostTraceBytes) return false;
+  dump.estimate = head.estimate;
+  dump.trace.resize(head.trace_bytes);
+  if (!ReadAll(file, dump.trace.data(), dump.trace.size())) return false;
+  struct stat status;
+  if (fstat(file, &status) != 0 || head.ranks > static_cast<std::uint64_t>(status.st_size) / offsetof(Page, region)) {
+    return false;
+  }
+  dump.pages.reserve(head.ranks);
+  for (std::uint32_t i = 0; i < head.ranks; ++i) {
+    Page& page = dump.pages.emplace_back();
+    if (!ReadAll(file, &page, offsetof(Page, region)) || !IsPage(page)) return false;
+    if (!ReadAll(file, page.region, page.regions * sizeof(RegionRecord))) return false;
+    if ((page.flags & kHasDevices) != 0 && !ReadAll(file, &page.devices, sizeof page.devices)) return false;
+    const bool is_of_run = page.rank == static_cast<std::int32_t>(i) && page.bytes == sizeof(Page) &&
+                           page.regions > 0 && HasTexts(page) && page.ranks == static_cast<std::int32_t>(head.ranks) &&
+                           std::strncmp(page.job, dump.pages.front().job, kNameBytes) == 0;
+    if (!is_of_run) return false;
+  }
+  char behind = 0;
+  return read(file, &behind, 1) == 0;
+}
+
 }  // namespace
 
 std::uint64_t ProcessStarted(int pid) {
@@ -169,60 +219,6 @@ std::vector<const Page*> MapPages(const std::string& job) {
   });
   return pages;
 }
-
-namespace {
-
-struct DumpHead {
-  char magic[8] = {'f', 's', 'p', 'a', 'g', 'e', 's', '\0'};
-  std::uint32_t version = kPageVersion;
-  std::uint32_t ranks = 0;
-  TraceSize estimate;
-  std::uint64_t trace_bytes = 0;  // size of the text that follows
-};
-
-constexpr std::uint64_t kMostTraceBytes = 1 << 20;  // chosen: far more than a few sentences
-
-std::string_view BytesOf(const void* value, std::size_t bytes) { return {static_cast<const char*>(value), bytes}; }
-
-bool ReadAll(int file, void* to, std::size_t bytes) {
-  for (auto* next = static_cast<char*>(to); bytes > 0;) {
-    const ssize_t part = read(file, next, bytes);
-    if (part < 0 && errno == EINTR) continue;
-    if (part <= 0) return false;
-    next += part;
-    bytes -= static_cast<std::size_t>(part);
-  }
-  return true;
-}
-
-bool ReadDumpFrom(int file, PageDump& dump) {
-  DumpHead head;
-  if (!ReadAll(file, &head, sizeof head) || std::memcmp(head.magic, DumpHead().magic, sizeof head.magic) != 0)
-    return false;
-  if (head.version != kPageVersion || head.ranks == 0 || head.trace_bytes > kMostTraceBytes) return false;
-  dump.estimate = head.estimate;
-  dump.trace.resize(head.trace_bytes);
-  if (!ReadAll(file, dump.trace.data(), dump.trace.size())) return false;
-  struct stat status;
-  if (fstat(file, &status) != 0 || head.ranks > static_cast<std::uint64_t>(status.st_size) / offsetof(Page, region)) {
-    return false;
-  }
-  dump.pages.reserve(head.ranks);
-  for (std::uint32_t i = 0; i < head.ranks; ++i) {
-    Page& page = dump.pages.emplace_back();
-    if (!ReadAll(file, &page, offsetof(Page, region)) || !IsPage(page)) return false;
-    if (!ReadAll(file, page.region, page.regions * sizeof(RegionRecord))) return false;
-    if ((page.flags & kHasDevices) != 0 && !ReadAll(file, &page.devices, sizeof page.devices)) return false;
-    const bool is_of_run = page.rank == static_cast<std::int32_t>(i) && page.bytes == sizeof(Page) &&
-                           page.regions > 0 && HasTexts(page) && page.ranks == static_cast<std::int32_t>(head.ranks) &&
-                           std::strncmp(page.job, dump.pages.front().job, kNameBytes) == 0;
-    if (!is_of_run) return false;
-  }
-  char behind = 0;
-  return read(file, &behind, 1) == 0;
-}
-
-}  // namespace
 
 bool HasTexts(const Page& page) {
   const auto ends = [](const auto& text) { return std::memchr(text, 0, sizeof text) != nullptr; };

@@ -150,37 +150,8 @@ int InitWith(auto init, auto... arguments) {
   return code;
 }
 
-}  // namespace
-
-bool IsFirstRank() {
-  for (const char* name :
-       {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID"}) {
-    const char* rank = std::getenv(name);
-    if (rank != nullptr) return std::strcmp(rank, "0") == 0;
-  }
-  return true;
-}
-
-void* FindRealSymbol(const char* name) { return dlsym(RTLD_NEXT, name); }
-
-std::vector<std::string> LoadedLibraries(std::initializer_list<std::string_view> names) {
-  std::vector<std::string> paths;
-  const auto add = [](dl_phdr_info* info, std::size_t, void* found) {
-    if (info->dlpi_name != nullptr) static_cast<std::vector<std::string>*>(found)->emplace_back(info->dlpi_name);
-    return 0;
-  };
-  dl_iterate_phdr(add, &paths);
-  std::erase_if(paths, [&](const std::string& path) {
-    const std::string file = path.substr(path.rfind('/') + 1);
-    return std::ranges::none_of(names, [&](std::string_view name) { return file.starts_with(name); });
-  });
-  return paths;
-}
-
 // A program started by MPI_Comm_spawn passes through `farscale`, too, as under mpirun: the environment of
 // a rank does not reach what is started, the launcher's does.
-
-namespace {
 
 // Empty where the key is not there.
 std::string InfoValue(MPI_Info info, const char* key) {
@@ -225,6 +196,31 @@ std::vector<std::string> CommandInstead(const char* command, char** arguments, M
 }
 
 }  // namespace
+
+bool IsFirstRank() {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr) return std::strcmp(rank, "0") == 0;
+  }
+  return true;
+}
+
+void* FindRealSymbol(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+std::vector<std::string> LoadedLibraries(std::initializer_list<std::string_view> names) {
+  std::vector<std::string> paths;
+  const auto add = [](dl_phdr_info* info, std::size_t, void* found) {
+    if (info->dlpi_name != nullptr) static_cast<std::vector<std::string>*>(found)->emplace_back(info->dlpi_name);
+    return 0;
+  };
+  dl_iterate_phdr(add, &paths);
+  std::erase_if(paths, [&](const std::string& path) {
+    const std::string file = path.substr(path.rfind('/') + 1);
+    return std::ranges::none_of(names, [&](std::string_view name) { return file.starts_with(name); });
+  });
+  return paths;
+}
 
 int WrappedMPI_Init(decltype(real.MPI_Init) init, int* argc, char*** argv) { return InitWith(init, argc, argv); }
 

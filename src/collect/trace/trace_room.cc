@@ -198,24 +198,6 @@ std::optional<EventsEnd> EndEvents(int file, std::uint64_t events) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<EventsEnd> EndEventFile(const std::string& path, std::uint64_t events) {
-  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return std::nullopt;
-  const std::optional<EventsEnd> end = EndEvents(file, events);
-  close(file);
-  return end;
-}
-
-std::uint64_t UsedOfChunk(const char* chunk, std::uint64_t events) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(chunk);
-  const std::uint64_t first = NumberAt(bytes + kFirstAt);
-  return Walk(bytes, kEventChunk, events >= first ? events - first + 1 : 0).bytes;
-}
-
-namespace {
-
 // A rank in a file, RANK.room, and what is made of it.
 struct SavedRank {
   std::uint32_t version = kRoomVersion;
@@ -379,6 +361,20 @@ bool MoveArchive(const fs::path& from, const std::string& folder, std::size_t ra
 }
 
 }  // namespace
+
+std::optional<EventsEnd> EndEventFile(const std::string& path, std::uint64_t events) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return std::nullopt;
+  const std::optional<EventsEnd> end = EndEvents(file, events);
+  close(file);
+  return end;
+}
+
+std::uint64_t UsedOfChunk(const char* chunk, std::uint64_t events) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(chunk);
+  const std::uint64_t first = NumberAt(bytes + kFirstAt);
+  return Walk(bytes, kEventChunk, events >= first ? events - first + 1 : 0).bytes;
+}
 
 bool SaveRank(const std::string& folder, const Page& state, const Room& room, std::uint64_t first) {
   SavedRank saved;
