@@ -25,7 +25,6 @@ std::string PagePath(const std::string& job, int rank);
 
 // When a process was started, by the kernel's count; 0 when it is none or a zombie.
 std::uint64_t ProcessStarted(int pid);
-// True while the process of this page exists.
 bool ProcessExists(const Page& page);
 
 // True if all texts of a page end.

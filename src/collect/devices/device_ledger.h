@@ -30,7 +30,6 @@ class DeviceLedger {
   void Close(std::uint32_t region, std::uint64_t time);
   void Add(std::uint32_t device, bool is_kernel, DeviceInterval work);
 
-  // True if it is time to settle.
   bool keeps_much() const;
   // The earlier half of what is kept.
   void SettleHalf();

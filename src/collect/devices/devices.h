@@ -16,12 +16,10 @@
 
 namespace farscale::collect {
 
-// The run of the page has begun.
 void StartDevices();
 // Its first start and its last stop, if several are within each other.
 void OpenRegionOfDevices(std::uint32_t region);
 void CloseRegionOfDevices(std::uint32_t region);
-// The run of the page has ended.
 void FinishDevices();
 
 // The region of a trace that stands for what devices do: that of CUDA, or that of HIP.

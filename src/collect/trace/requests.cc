@@ -143,11 +143,6 @@ void RequestsBefore::CompleteAll(int code) const {
   }
 }
 
-void RequestsBefore::CompleteSome(int count, const int* indices) const {
-  if (count == MPI_UNDEFINED) return;
-  for (int i = 0; i < count; ++i) CompleteRequest(handles[static_cast<std::size_t>(indices[i])], used[i]);
-}
-
 void AddProbed(MPI_Message message, MPI_Comm in) {
   const TracedCommunicator* communicator = FindCommunicator(in);
   const bool is_message = message != MPI_MESSAGE_NULL && message != MPI_MESSAGE_NO_PROC;

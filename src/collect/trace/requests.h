@@ -61,7 +61,6 @@ struct RequestsBefore {
   RequestsBefore(int count, const MPI_Request* all, MPI_Status* statuses);
   // Where some failed, statuses say for each whether it has completed.
   void CompleteAll(int code) const;
-  void CompleteSome(int count, const int* indices) const;
 
   std::vector<MPI_Request> handles;
   std::vector<MPI_Status> own;

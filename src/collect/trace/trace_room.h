@@ -52,7 +52,6 @@ Room CreateRoom(const std::string& path, std::size_t chunks);
 // A room of this user, for reading; nothing in it where there is none.
 Room MapRoom(const std::string& path);
 
-// Adds definitions to the log of a room.
 void LogDefinitions(RoomHead& head, const RankDefinitions& added);
 
 // All definitions of a log; nothing where they are not whole.

@@ -228,7 +228,10 @@ int TracedTestany(auto function, int count, MPI_Request* handles, int* index, in
 int TracedSome(auto function, int count, MPI_Request* handles, int* done, int* indices, MPI_Status* statuses) {
   const RequestsBefore before(count, handles, statuses);
   const int code = function(count, handles, done, indices, before.used);
-  if (code == MPI_SUCCESS) before.CompleteSome(*done, indices);
+  const int completed = code == MPI_SUCCESS && *done != MPI_UNDEFINED ? *done : 0;
+  for (int i = 0; i < completed; ++i) {
+    CompleteRequest(before.handles[static_cast<std::size_t>(indices[i])], before.used[i]);
+  }
   return code;
 }
 

@@ -120,12 +120,6 @@ inline ClockWait WaitOf(OTF2_CollectiveOp operation, const TracedCommunicator& o
   return operation == OTF2_COLLECTIVE_OP_REDUCE && !own.is_root ? ClockWait::kNothing : ClockWait::kAll;
 }
 
-constexpr bool HasRoot(OTF2_CollectiveOp operation) {
-  return operation == OTF2_COLLECTIVE_OP_BCAST || operation == OTF2_COLLECTIVE_OP_REDUCE ||
-         operation == OTF2_COLLECTIVE_OP_GATHER || operation == OTF2_COLLECTIVE_OP_GATHERV ||
-         operation == OTF2_COLLECTIVE_OP_SCATTER || operation == OTF2_COLLECTIVE_OP_SCATTERV;
-}
-
 // The communicator is the last argument of a blocking function and the last but the request of a non-blocking one; a
 // root stands before it.
 template <OTF2_CollectiveOp kOperation, const auto& kSizes>
@@ -135,7 +129,9 @@ int TracedCollective(auto function, auto... arguments) {
   constexpr bool kIsBlocking =
       !std::is_same_v<std::tuple_element_t<kLast, std::tuple<decltype(arguments)...>>, MPI_Request*>;
   constexpr std::size_t kCommunicator = kIsBlocking ? kLast : kLast - 1;
-  constexpr bool kHasRoot = HasRoot(kOperation);
+  constexpr bool kHasRoot = kOperation == OTF2_COLLECTIVE_OP_BCAST || kOperation == OTF2_COLLECTIVE_OP_REDUCE ||
+                            kOperation == OTF2_COLLECTIVE_OP_GATHER || kOperation == OTF2_COLLECTIVE_OP_GATHERV ||
+                            kOperation == OTF2_COLLECTIVE_OP_SCATTER || kOperation == OTF2_COLLECTIVE_OP_SCATTERV;
   int root = std::numeric_limits<int>::min();
   if constexpr (kHasRoot) root = std::get<kCommunicator - 1>(all);
   const MPI_Comm in = std::get<kCommunicator>(all);
