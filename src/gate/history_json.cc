@@ -91,20 +91,6 @@ bool ClaimsToBeEntry(const fs::path& path) {
   return json.is_object() && json.value("format", Json()) == kHistoryFormat;
 }
 
-MeasuredResults ReadEntry(const fs::path& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
-  MeasuredResults entry = ReadResultFileUnchecked(path.string(), scaling);
-  const std::string name = path.filename().string(), excluded = WhyExcluded(entry.table);
-  if (excluded.empty()) {
-    CheckScaling(entry.table, name);
-  } else {  // the other commits stay of use, and the factors that need no scaling
-    for (FactorRow& row : entry.table.rows) ForgetComparison(row);
-    diagnostics.Add(anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
-  }
-  entry.projections.clear();
-  if (entry.date.empty()) ReadName(path, entry);
-  return entry;
-}
-
 // Files of the folder that may be results, in the order of their names.
 std::vector<fs::path> CandidatesIn(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -217,11 +203,21 @@ std::string FileNameOf(const MeasuredResults& entry) {
 History ReadHistory(const fs::path& folder, Diagnostics& diagnostics, std::optional<Scaling> scaling) {
   History all;
   for (const fs::path& file : CandidatesIn(folder)) {
-    if (ClaimsToBeEntry(file)) {
-      all.push_back(ReadEntry(file, scaling, diagnostics));
-    } else {
-      diagnostics.Add(anomaly::kHistoryFileSkipped, 1, file.filename().string());
+    const std::string name = file.filename().string();
+    if (!ClaimsToBeEntry(file)) {
+      diagnostics.Add(anomaly::kHistoryFileSkipped, 1, name);
+      continue;
     }
+    MeasuredResults& entry = all.emplace_back(ReadResultFileUnchecked(file.string(), scaling));
+    const std::string excluded = WhyExcluded(entry.table);
+    if (excluded.empty()) {
+      CheckScaling(entry.table, name);
+    } else {  // the other commits stay of use, and the factors that need no scaling
+      for (FactorRow& row : entry.table.rows) ForgetComparison(row);
+      diagnostics.Add(anomaly::kScalingExcluded, 1, fmt::format("{}: {}", name, excluded));
+    }
+    entry.projections.clear();
+    if (entry.date.empty()) ReadName(file, entry);
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const MeasuredResults& a, const MeasuredResults& b) { return a.date < b.date; });

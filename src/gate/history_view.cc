@@ -345,17 +345,12 @@ std::string WriteHistoryHtml(const HistoryView& view, const ReportTemplates& tem
 
 // A history as JSON: what its page draws [docs/schema/tracks.schema.json].
 
-namespace {
-
-std::optional<std::pair<double, double>> ShareInterval(const Change& change) {
-  const double low = change.Low(kChangeConfidence) - 1, high = change.High(kChangeConfidence) - 1;
-  return std::isfinite(low) && std::isfinite(high) ? std::optional(std::pair(low, high)) : std::nullopt;
-}
-
-}  // namespace
-
 Fields<Change> FieldsOf(Described<Change>) {
   using T = Change;
+  const auto interval = [](const T& change) {
+    const double low = change.Low(kChangeConfidence) - 1, high = change.High(kChangeConfidence) - 1;
+    return std::isfinite(low) && std::isfinite(high) ? std::optional(std::pair(low, high)) : std::nullopt;
+  };
   return Fields<T>{
       "",
       "The newest commit against the baseline before it",
@@ -363,10 +358,11 @@ Fields<Change> FieldsOf(Described<Change>) {
           Computed<T>(
               "change", [](const T& change) { return change.ratio - 1; }, "Relative: -0.05 is a drop of 5 %"),
           Computed<T>("isBeyondNoise", [](const T& change) { return change.IsBeyondNoise(kChangeConfidence); }),
-          Computed<T>("interval", ShareInterval, "Of the change; it decides what is beyond noise"),
-          Computed<T>(
-              "confidence",
-              [](const T& change) { return ShareInterval(change) ? std::optional(kChangeConfidence) : std::nullopt; })
+          Computed<T>("interval", interval, "Of the change; it decides what is beyond noise"),
+          Computed<T>("confidence",
+                      [interval](const T& change) {
+                        return interval(change) ? std::optional(kChangeConfidence) : std::nullopt;
+                      })
               .Above(0)
               .Below(1),
       }}

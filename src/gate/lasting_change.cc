@@ -42,16 +42,6 @@ std::pair<std::size_t, std::size_t> BestLevel(const KnownMeans& means, const Noi
   return {edges[best], edges[best + 1]};
 }
 
-// The second largest loss among the recent commits, limited by that of the newest.
-double LossThatLasts(const KnownMeans& means, std::size_t recent, double before, double worse) {
-  std::vector<double> losses;
-  for (std::size_t i = means.size() - recent; i < means.size(); ++i)
-    losses.push_back(worse * (means[i].second - before));
-  const double newest = losses.back();
-  std::ranges::nth_element(losses, losses.begin() + 1, std::greater<>());
-  return std::min(newest, losses[1]);
-}
-
 }  // namespace
 
 std::optional<std::size_t> ReferenceBegin(const History& history, const std::string& since) {
@@ -112,7 +102,13 @@ std::vector<ComparedValues> FindLastingChanges(const CommitSeries& series, const
         noise.mean->deviation *
         std::sqrt(VarianceOfNeighbours(logs) * (1 / static_cast<double>(recent) + 1 / static_cast<double>(size)));
     compared.change = {std::exp(after - before), error, noise.mean->freedom};
-    compared.lasting = LossThatLasts(means, recent, before, worse);
+    // The second largest loss among the recent commits, limited by that of the newest.
+    std::vector<double> losses;
+    for (std::size_t i = means.size() - recent; i < means.size(); ++i)
+      losses.push_back(worse * (means[i].second - before));
+    const double newest_loss = losses.back();
+    std::ranges::nth_element(losses, losses.begin() + 1, std::greater<>());
+    compared.lasting = std::min(newest_loss, losses[1]);
     changes.push_back(std::move(compared));
   }
   return changes;

@@ -117,14 +117,6 @@ void JudgeRule(GateData& data, std::size_t index, std::vector<PendingChange>& pe
   }
 }
 
-// True if the value leaves out threads that the runs have.
-bool LeavesOutThreads(const FactorTable& table, const Judgement& judgement) {
-  const Quantity& quantity = judgement.quantity;
-  if (quantity.IsTime() || !Describe(quantity.factor).IsEfficiency()) return false;
-  return std::ranges::find(table.findings, anomaly::kThreadsAtProcessLevel.id, &Finding::id) != table.findings.end() &&
-         std::ranges::any_of(table.Rows(judgement.Key()), [](const FactorRow& row) { return !row.IsHybrid(); });
-}
-
 // The newest commit by itself, also where the judgement is about several.
 std::vector<double> Course(const GateData& data, const Judgement& judgement) {
   std::vector<double> course;
@@ -153,7 +145,11 @@ Judgement Finish(const GateData& data, Judgement judgement) {
   }
   if (!judgement.superlinear.empty()) judgement.sentence += " " + judgement.superlinear;
   const bool may_pass = judgement.verdict == Verdict::kPass || judgement.verdict == Verdict::kWarn;
-  if (may_pass && LeavesOutThreads(data.table, judgement)) {
+  const bool is_efficiency = !judgement.quantity.IsTime() && Describe(judgement.quantity.factor).IsEfficiency();
+  const std::vector<Finding>& found = data.table.findings;
+  if (may_pass && is_efficiency &&
+      std::ranges::find(found, anomaly::kThreadsAtProcessLevel.id, &Finding::id) != found.end() &&
+      std::ranges::any_of(data.table.Rows(judgement.Key()), [](const FactorRow& row) { return !row.IsHybrid(); })) {
     judgement.verdict = Verdict::kUndecided;
     judgement.sentence +=
         " The processes have more threads, and what those do is not known: this is an efficiency "
