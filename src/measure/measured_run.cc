@@ -239,17 +239,6 @@ MeasuredRegion Measure(const Processes& processes, const std::string& name, bool
   return region;
 }
 
-std::vector<std::string> RegionNames(const Processes& processes) {
-  std::vector<std::string> names;  // as they are in the pages
-  for (const MeasuredProcess& process : processes) {
-    for (std::uint32_t i = 1; i < process.page->regions; ++i) {
-      const std::string name = Text(process.page->region[i].name, collect::kNameBytes);
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
-  }
-  return names;
-}
-
 // The weight of a termination as the reason of those of other ranks: most an abort, then a fault, then a signal to end.
 int Weight(const Page& page) {
   const bool is_asked = page.signal == SIGTERM || page.signal == SIGINT || page.signal == SIGHUP;
@@ -386,14 +375,19 @@ MeasuredRun Summarize(std::vector<Page> pages) {
   }
   AddTermination(pages, run);
   const Processes processes = FindProcesses(pages, run);
+  std::vector<std::string> names;  // of regions, as they are in the pages
   for (const MeasuredProcess& process : processes) {
     const double flushed = static_cast<double>(process.page->flushed) * process.seconds_a_tick;
     run.flushed_largest = std::max(run.flushed_largest, flushed);
+    for (std::uint32_t i = 1; i < process.page->regions; ++i) {
+      const std::string name = Text(process.page->region[i].name, collect::kNameBytes);
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
   }
   // Clocks that waits were lost to say too little.
   const bool knows_ideal = run.not_followed == 0 && !run.Has(collect::kIdealRefused);
   run.regions.push_back(Measure(processes, "whole run", true, knows_ideal));
-  for (const std::string& name : RegionNames(processes)) {
+  for (const std::string& name : names) {
     MeasuredRegion region = Measure(processes, name, false, knows_ideal);
     if (!region.ranks.empty()) run.regions.push_back(std::move(region));
   }

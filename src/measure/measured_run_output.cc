@@ -21,25 +21,6 @@ namespace {
 using collect::Format;
 using enum Factor;
 
-// In the order of the file.
-constexpr Factor kFactors[] = {kParallelEfficiency,
-                               kLoadBalance,
-                               kLoadBalanceIn,
-                               kLoadBalanceOut,
-                               kCommunicationEfficiency,
-                               kSerialization,
-                               kTransfer,
-                               kDeviceParallelEfficiency,
-                               kDeviceLoadBalance,
-                               kDeviceCommunication,
-                               kDeviceOrchestration,
-                               kMpiParallelEfficiency,
-                               kOmpParallelEfficiency,
-                               kOmpLoadBalance,
-                               kOmpScheduling,
-                               kOmpSerialization,
-                               kDeviceOffload};
-
 void AddThreads(const MeasuredRegion& region, OrderedJson& json) {
   if (region.threads_seen > 1) json["threadsSeen"] = region.threads_seen;
   if (region.parallel_at_most) json["parallelEfficiencyAtMost"] = *region.parallel_at_most;
@@ -101,7 +82,11 @@ OrderedJson RegionToJson(const MeasuredRegion& region, int all_ranks) {
   if (totals.instructions && totals.cycles) json["ipc"] = *totals.instructions / *totals.cycles;
   if (totals.cycles && totals.UsefulOfAll() > 0) json["frequency"] = Frequency(totals);
   json["factors"] = OrderedJson::object();
-  for (const Factor factor : kFactors) {
+  for (const Factor factor :
+       {kParallelEfficiency, kLoadBalance, kLoadBalanceIn, kLoadBalanceOut, kCommunicationEfficiency, kSerialization,
+        kTransfer, kDeviceParallelEfficiency, kDeviceLoadBalance, kDeviceCommunication, kDeviceOrchestration,
+        kMpiParallelEfficiency, kOmpParallelEfficiency, kOmpLoadBalance, kOmpScheduling, kOmpSerialization,
+        kDeviceOffload}) {
     if (region.factors[factor]) json["factors"][std::string(Describe(factor).id)] = *region.factors[factor];
   }
   AddThreads(region, json);
