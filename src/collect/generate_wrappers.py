@@ -67,29 +67,15 @@ def functions_of(header):
     for match in PROTOTYPE.finditer(text):
         end = text.index(")", match.end())
         inside = " ".join(text[match.end():end].split())
-        parameters = []
-        if inside not in ("", "void"):
-            for parameter in inside.split(","):
-                parameter = parameter.strip()
-                if parameter == "...":
-                    parameters = None
-                    break
-                parameters.append(kind_of(parameter))
-        functions[match.group(1)] = parameters
+        parameters = [kind_of(one.strip()) for one in inside.split(",") if inside not in ("", "void")]
+        functions[match.group(1)] = None if "..." in inside else parameters
     return functions
 
 
-class LocalFunctions:
-    """What local_functions.txt lists."""
-
-    def __init__(self, text):
-        names = [name for line in text.splitlines() for name in line.split("#")[0].split()]
-        self.patterns = [name for name in names if not name.startswith("!")]
-        self.exceptions = {name[1:] for name in names if name.startswith("!")}
-
-    def contains(self, name):
-        plain = re.sub(r"_c$", "", name)
-        return plain not in self.exceptions and any(fnmatch.fnmatchcase(plain, p) for p in self.patterns)
+def is_local(name, listed):
+    """True if the patterns of local_functions.txt mean the function."""
+    plain = re.sub(r"_c$", "", name)
+    return "!" + plain not in listed and any(fnmatch.fnmatchcase(plain, pattern) for pattern in listed)
 
 
 def declaration(parameters):
@@ -132,18 +118,16 @@ def wrapper_by_hand(name, parameters):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--header", required=True, type=pathlib.Path)
-    parser.add_argument("--local", required=True, type=pathlib.Path)
-    parser.add_argument("--traced", required=True, type=pathlib.Path)
-    parser.add_argument("--output", required=True, type=pathlib.Path)
+    for option in ("--header", "--local", "--traced", "--output"):
+        parser.add_argument(option, required=True, type=pathlib.Path)
     options = parser.parse_args()
     functions = functions_of(options.header.read_text())
-    local = LocalFunctions(options.local.read_text())
+    local = [name for line in options.local.read_text().splitlines() for name in line.split("#")[0].split()]
     by_hand = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Comm_spawn",
                "MPI_Comm_spawn_multiple", "MPI_Session_init", "MPI_Pcontrol"]
     by_hand = [name for name in by_hand if name in functions]
     wrapped = sorted(name for name in functions
-                     if not local.contains(name) and functions[name] is not None and name not in by_hand)
+                     if not is_local(name, local) and functions[name] is not None and name not in by_hand)
     traced = traced_functions(options.traced.read_text())
     options.output.mkdir(parents=True, exist_ok=True)
     table = ["// Written by generate_wrappers.py.", "#pragma once", "#include <mpi.h>"]
