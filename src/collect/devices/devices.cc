@@ -73,6 +73,47 @@ std::string NameOfDevice(std::uint32_t device) {
   return name != device_names.end() ? name->second : std::to_string(device);
 }
 
+// Work of all devices of a rank; chosen: 48 MiB. More is not kept, and then no devices are written.
+constexpr std::size_t kMostWork = std::size_t{1} << 21U;
+// Streams of a device; chosen. Work that overlaps more is cut, which leaves the time that a device is busy as it is.
+constexpr std::size_t kMostStreams = 16;
+
+// Work one after the other, its times in ticks.
+struct RecordedStream {
+  std::vector<farscale_device_work> work;
+  std::uint64_t number = 0;  // as a thread's, behind all of them
+  std::uint64_t written = 0;
+};
+
+std::map<std::uint32_t, std::vector<farscale_device_work>> kept;  // keys: devices; in ns
+std::size_t kept_count = 0;
+std::map<std::uint32_t, std::vector<RecordedStream>> streams;
+std::vector<Tick> switches;  // when recording was interrupted and went on, in turn
+
+// Along the run, from its first to its last reading of both clocks.
+Tick TickOf(std::uint64_t clock) {
+  const std::uint64_t at = std::clamp(clock, page->begin_clock, page->end_clock);
+  const auto nanoseconds = static_cast<double>(page->end_clock - page->begin_clock);
+  if (!clock_is_tsc || nanoseconds <= 0) return std::clamp(at, page->begin_tick, page->end_tick);
+  const double share = static_cast<double>(at - page->begin_clock) / nanoseconds;
+  return page->begin_tick + static_cast<Tick>(share * static_cast<double>(page->end_tick - page->begin_tick));
+}
+
+// On the first stream that is done with what it did before.
+void AddToStreams(farscale_device_work work, std::vector<RecordedStream>& of_device) {
+  auto free = std::ranges::find_if(of_device,
+                                   [&](const RecordedStream& stream) { return stream.work.back().end <= work.begin; });
+  if (free == of_device.end() && of_device.size() < kMostStreams) {
+    of_device.push_back({{work}});
+    return;
+  }
+  if (free == of_device.end()) {
+    --free;
+    work.begin = free->work.back().end;
+  }
+  if (work.begin < work.end) free->work.push_back(work);
+}
+
 }  // namespace
 
 void StartDevices() {
@@ -128,51 +169,6 @@ CallId DeviceCall(CallId of_cuda, CallId of_hip) {
   const farscale_device_backend* of = backend;
   return of != nullptr && of->paradigm == FARSCALE_DEVICE_HIP ? of_hip : of_cuda;
 }
-
-namespace {
-
-// Work of all devices of a rank; chosen: 48 MiB. More is not kept, and then no devices are written.
-constexpr std::size_t kMostWork = std::size_t{1} << 21U;
-// Streams of a device; chosen. Work that overlaps more is cut, which leaves the time that a device is busy as it is.
-constexpr std::size_t kMostStreams = 16;
-
-// Work one after the other, its times in ticks.
-struct RecordedStream {
-  std::vector<farscale_device_work> work;
-  std::uint64_t number = 0;  // as a thread's, behind all of them
-  std::uint64_t written = 0;
-};
-
-std::map<std::uint32_t, std::vector<farscale_device_work>> kept;  // keys: devices; in ns
-std::size_t kept_count = 0;
-std::map<std::uint32_t, std::vector<RecordedStream>> streams;
-std::vector<Tick> switches;  // when recording was interrupted and went on, in turn
-
-// Along the run, from its first to its last reading of both clocks.
-Tick TickOf(std::uint64_t clock) {
-  const std::uint64_t at = std::clamp(clock, page->begin_clock, page->end_clock);
-  const auto nanoseconds = static_cast<double>(page->end_clock - page->begin_clock);
-  if (!clock_is_tsc || nanoseconds <= 0) return std::clamp(at, page->begin_tick, page->end_tick);
-  const double share = static_cast<double>(at - page->begin_clock) / nanoseconds;
-  return page->begin_tick + static_cast<Tick>(share * static_cast<double>(page->end_tick - page->begin_tick));
-}
-
-// On the first stream that is done with what it did before.
-void AddToStreams(farscale_device_work work, std::vector<RecordedStream>& of_device) {
-  auto free = std::ranges::find_if(of_device,
-                                   [&](const RecordedStream& stream) { return stream.work.back().end <= work.begin; });
-  if (free == of_device.end() && of_device.size() < kMostStreams) {
-    of_device.push_back({{work}});
-    return;
-  }
-  if (free == of_device.end()) {
-    --free;
-    work.begin = free->work.back().end;
-  }
-  if (work.begin < work.end) free->work.push_back(work);
-}
-
-}  // namespace
 
 void SwitchDeviceWork(bool on, Tick time) {
   if (on == (switches.size() % 2 == 1)) switches.push_back(time);

@@ -134,7 +134,6 @@ int StandBetween(void* start) {
   _exit(farscale > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : kNotRun);
 }
 
-// The end of a stack in these bytes.
 void* TopOf(std::vector<char>& stack) {
   return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()) & ~std::uintptr_t{63});
 }

@@ -61,7 +61,6 @@ struct Part {
   Team* team;
 };
 
-// A function of the library that the program uses.
 int (*FindQuery(const char* name))() { return reinterpret_cast<int (*)()>(FindInOpenMp(name)); }
 
 void RunPart(void* data) {

@@ -149,7 +149,6 @@ void AddWait(TeamThread& own, Tick last, Tick now) {
   Store(record.scheduling, record.scheduling + Since(std::max(last, own.idle.since), now));
 }
 
-// Ends what the thread has been doing.
 void Account(TeamThread& own, Tick now) {
   ThreadRecord& record = *own.record;
   const Tick taken = Since(record.since, now);

@@ -83,6 +83,22 @@ std::map<std::pair<std::uint64_t, Epoch>, std::uint32_t> groups_of_epochs;  // o
 std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers;
 std::uint32_t windows_named = 0;  // those that this rank named as their rank 0
 
+struct ClockOnTheWay {
+  std::uint64_t own = 0;
+  std::uint64_t latest = 0;  // result of a reduction
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+bool has_clock = false;
+bool is_not_followed[static_cast<std::size_t>(CallId::kCount)];
+std::deque<ClockOnTheWay> sent;  // elements stay where they are while both ends change
+std::unordered_map<std::uint64_t, std::unique_ptr<ClockOnTheWay>> reductions;
+std::uint64_t numbered_reductions = 0;
+
+void Become(std::uint64_t value) {
+  if (IsMainThread()) Store(page->ideal, std::max(page->ideal, value));
+}
+
 }  // namespace
 
 void StartCommunicators() {
@@ -233,26 +249,6 @@ std::optional<std::uint32_t> EndEpoch(MPI_Win window, Epoch epoch) {
   const auto ended = groups_of_epochs.extract({KeyOf(window), epoch});
   return ended ? std::optional(ended.mapped()) : std::nullopt;
 }
-
-namespace {
-
-struct ClockOnTheWay {
-  std::uint64_t own = 0;
-  std::uint64_t latest = 0;  // result of a reduction
-  MPI_Request request = MPI_REQUEST_NULL;
-};
-
-bool has_clock = false;
-bool is_not_followed[static_cast<std::size_t>(CallId::kCount)];
-std::deque<ClockOnTheWay> sent;  // elements stay where they are while both ends change
-std::unordered_map<std::uint64_t, std::unique_ptr<ClockOnTheWay>> reductions;
-std::uint64_t numbered_reductions = 0;
-
-void Become(std::uint64_t value) {
-  if (IsMainThread()) Store(page->ideal, std::max(page->ideal, value));
-}
-
-}  // namespace
 
 void StartIdealClock() {
   has_clock = true;

@@ -30,7 +30,6 @@ TraceSize FinishEstimate();
 // Edges of MPI calls, at the time at which the thread entered and left.
 void RecordEnter(CallId id, std::uint64_t time);
 void RecordLeave(CallId id, std::uint64_t time);
-// A region of the page is entered or left.
 void RecordRegion(int index, bool is_start);
 // Called by the program: nothing is recorded until it is on again.
 void SwitchRecording(bool on);

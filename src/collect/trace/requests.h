@@ -19,7 +19,6 @@ using CollectiveSizes = std::pair<std::uint64_t, std::uint64_t>;
 
 enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective, kNeighbours };
 
-// A message to or from a rank.
 struct Message {
   int peer = MPI_PROC_NULL;
   int tag = 0;

@@ -43,7 +43,6 @@ struct BufferChunks {
 BufferChunks* of_events = nullptr;              // those of the main thread's events, which lie in the room
 const BufferChunks* of_other_events = nullptr;  // those of the location beside it that got memory last
 
-// The chunks in memory are in the file now.
 void NoteWritten() {
   const auto [in_file, in_memory] = ChunksIn(*room.head);
   SetChunks(*room.head, in_file + in_memory, 0);
@@ -172,7 +171,6 @@ ClockOffset QueryClock() {
   return best;
 }
 
-// Bytes that another rank sends.
 std::string Receive(int rank, int tag) {
   MPI_Status status;
   int size = 0;

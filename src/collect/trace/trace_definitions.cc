@@ -50,55 +50,6 @@ void NoteFor(const std::vector<std::int32_t>& members, NumberPair pair, std::vec
   }
 }
 
-}  // namespace
-
-std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
-                                           RunFacts& facts) {
-  std::vector<RankNumbers> of_ranks(all.size());
-  NumberRegions(all, call_count, facts, of_ranks);
-  std::map<std::uint32_t, const GroupDefinition*> by_own;
-  std::uint32_t next = kSelfId + 1, next_group = kFirstGroups;
-  // Those between two groups come behind the others, as their definitions do, and teams of threads last.
-  for (const bool is_inter : {false, true}) {
-    for (RankDefinitions& rank : all) {
-      for (GroupDefinition& communicator : rank.communicators) {
-        if (communicator.remote.empty() == is_inter) continue;
-        const NumberPair pair = {communicator.id, next++};
-        by_own[communicator.id] = &communicator;
-        NoteFor(communicator.members, pair, &RankNumbers::communicators, of_ranks);
-        NoteFor(communicator.remote, pair, &RankNumbers::communicators, of_ranks);
-        communicator.id = pair.second;
-        next_group += is_inter ? 2 : 1;
-      }
-    }
-  }
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    for (GroupDefinition& team : all[rank].teams) {
-      of_ranks[rank].communicators.push_back({team.id, next});
-      team.id = next++;
-    }
-  }
-  std::vector<std::int32_t> everybody(all.size());
-  std::iota(everybody.begin(), everybody.end(), 0);
-  std::uint32_t next_window = 0;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    for (GroupDefinition& group : all[rank].groups) {
-      of_ranks[rank].groups.push_back({group.id, next_group});
-      group.id = next_group++;
-    }
-    for (auto& [id, communicator] : all[rank].windows) {
-      const auto found = by_own.find(communicator);
-      const NumberPair pair = {id, next_window++};
-      NoteFor(found == by_own.end() ? everybody : found->second->members, pair, &RankNumbers::windows, of_ranks);
-      id = pair.second;
-      if (found != by_own.end()) communicator = found->second->id;
-    }
-  }
-  return of_ranks;
-}
-
-namespace {
-
 // As Score-P has it.
 OTF2_RegionRole RoleOf(const std::string& name) {
   std::string lower = name;
@@ -365,7 +316,6 @@ class GlobalDefinitions {
     return entry->second;
   }
 
-  // A definition by the library's function for it.
   template <typename... Values>
   void Define(OTF2_ErrorCode (*write)(OTF2_GlobalDefWriter*, Values...), std::type_identity_t<Values>... values) {
     good_ = write(writer_, values...) == OTF2_SUCCESS && good_;
@@ -382,6 +332,51 @@ class GlobalDefinitions {
 };
 
 }  // namespace
+
+std::vector<RankNumbers> NumberDefinitions(std::vector<RankDefinitions>& all, std::uint32_t call_count,
+                                           RunFacts& facts) {
+  std::vector<RankNumbers> of_ranks(all.size());
+  NumberRegions(all, call_count, facts, of_ranks);
+  std::map<std::uint32_t, const GroupDefinition*> by_own;
+  std::uint32_t next = kSelfId + 1, next_group = kFirstGroups;
+  // Those between two groups come behind the others, as their definitions do, and teams of threads last.
+  for (const bool is_inter : {false, true}) {
+    for (RankDefinitions& rank : all) {
+      for (GroupDefinition& communicator : rank.communicators) {
+        if (communicator.remote.empty() == is_inter) continue;
+        const NumberPair pair = {communicator.id, next++};
+        by_own[communicator.id] = &communicator;
+        NoteFor(communicator.members, pair, &RankNumbers::communicators, of_ranks);
+        NoteFor(communicator.remote, pair, &RankNumbers::communicators, of_ranks);
+        communicator.id = pair.second;
+        next_group += is_inter ? 2 : 1;
+      }
+    }
+  }
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (GroupDefinition& team : all[rank].teams) {
+      of_ranks[rank].communicators.push_back({team.id, next});
+      team.id = next++;
+    }
+  }
+  std::vector<std::int32_t> everybody(all.size());
+  std::iota(everybody.begin(), everybody.end(), 0);
+  std::uint32_t next_window = 0;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (GroupDefinition& group : all[rank].groups) {
+      of_ranks[rank].groups.push_back({group.id, next_group});
+      group.id = next_group++;
+    }
+    for (auto& [id, communicator] : all[rank].windows) {
+      const auto found = by_own.find(communicator);
+      const NumberPair pair = {id, next_window++};
+      NoteFor(found == by_own.end() ? everybody : found->second->members, pair, &RankNumbers::windows, of_ranks);
+      id = pair.second;
+      if (found != by_own.end()) communicator = found->second->id;
+    }
+  }
+  return of_ranks;
+}
 
 double TicksASecond(const Page& page) {
   const auto ticks = static_cast<double>(page.end_tick - page.begin_tick);

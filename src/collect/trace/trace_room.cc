@@ -43,95 +43,6 @@ void* MapOwn(std::size_t bytes) {
 
 constexpr unsigned kBitsInMemory = 16;
 
-}  // namespace
-
-std::pair<std::uint64_t, std::uint64_t> ChunksIn(const RoomHead& head) {
-  const std::uint64_t both = __atomic_load_n(&head.chunks, __ATOMIC_RELAXED);
-  return {both >> kBitsInMemory, both & ((1U << kBitsInMemory) - 1)};
-}
-
-void SetChunks(RoomHead& head, std::uint64_t in_file, std::uint64_t in_memory) {
-  __atomic_store_n(&head.chunks, in_file << kBitsInMemory | in_memory, __ATOMIC_RELEASE);
-}
-
-std::string RoomPath(const std::string& job, int rank) { return PagePath(job, rank) + ".trace"; }
-std::string EstimateFolder(const std::string& job) { return PagePath(job, 0) + ".estimate"; }
-
-Room CreateRoom(const std::string& path, std::size_t chunks) {
-  const std::size_t bytes = chunks * kEventChunk;
-  Room room;
-  bool is_shared = true;
-  auto* memory = static_cast<char*>(MapShared(path, kHeadBytes + bytes));
-  if (memory != nullptr) {
-    room.chunks = memory + kHeadBytes;
-  } else {
-    is_shared = false;
-    memory = static_cast<char*>(MapShared(path, kHeadBytes));
-    if (memory == nullptr) memory = static_cast<char*>(MapOwn(kHeadBytes));
-    room.chunks = static_cast<char*>(MapOwn(bytes));
-  }
-  if (memory == nullptr || room.chunks == nullptr) return {};
-  // The first touch of a page of memory takes longer than the calls whose events it holds.
-  for (std::size_t i = 0; i < bytes; i += kPageBytes) static_cast<volatile char*>(room.chunks)[i] = 0;
-  room.head = reinterpret_cast<RoomHead*>(memory);
-  std::memcpy(room.head->magic, kRoomMagic, sizeof kRoomMagic);
-  room.head->version = kRoomVersion;
-  room.head->shared_chunks = is_shared ? chunks : 0;
-  return room;
-}
-
-Room MapRoom(const std::string& path) {
-  std::size_t bytes = 0;
-  const int file = OpenOwnFile(path, bytes);
-  if (file < 0) return {};
-  void* memory = bytes >= kHeadBytes ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-  close(file);
-  if (memory == MAP_FAILED) return {};
-  auto* head = static_cast<RoomHead*>(memory);
-  const bool is_room = std::memcmp(head->magic, kRoomMagic, sizeof kRoomMagic) == 0 && head->version == kRoomVersion &&
-                       head->shared_chunks <= (bytes - kHeadBytes) / kEventChunk;
-  if (is_room) return {head, static_cast<char*>(memory) + kHeadBytes};
-  munmap(memory, bytes);
-  return {};
-}
-
-void LogDefinitions(RoomHead& head, const RankDefinitions& added) {
-  const std::string packed = Pack(added);
-  const auto size = static_cast<std::uint64_t>(packed.size());
-  if (size + sizeof size > kLogBytes - head.log_bytes) {
-    head.is_log_full = 1;
-    return;
-  }
-  std::memcpy(head.log + head.log_bytes, &size, sizeof size);
-  std::memcpy(head.log + head.log_bytes + sizeof size, packed.data(), packed.size());
-  __atomic_store_n(&head.log_bytes, head.log_bytes + sizeof size + size, __ATOMIC_RELEASE);
-}
-
-std::optional<RankDefinitions> DefinitionsInLog(const std::string& log) {
-  const auto append = [](auto& list, auto& more) {
-    list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-  };
-  RankDefinitions all;
-  for (std::size_t at = 0; at < log.size();) {
-    std::uint64_t size = 0;
-    if (log.size() - at < sizeof size) return std::nullopt;
-    std::memcpy(&size, log.data() + at, sizeof size);
-    at += sizeof size;
-    RankDefinitions added;
-    if (size > log.size() - at || !Unpack(std::string_view(log).substr(at, size), added)) return std::nullopt;
-    append(all.calls, added.calls);
-    append(all.communicators, added.communicators);
-    append(all.windows, added.windows);
-    append(all.groups, added.groups);
-    append(all.offsets, added.offsets);
-    append(all.teams, added.teams);
-    at += size;
-  }
-  return all;
-}
-
-namespace {
-
 // A chunk of OTF2 is a header (its mark, the byte order, the numbers of its first and its last event) and records; a
 // record is a byte of type, one with its length, and so many bytes. Time stamps are nine bytes, and no events.
 constexpr std::uint8_t kEndOfFile = 2, kChunkHeader = 3, kTimeStamp = 5, kFirstEvent = 10;
@@ -361,6 +272,91 @@ bool MoveArchive(const fs::path& from, const std::string& folder, std::size_t ra
 }
 
 }  // namespace
+
+std::pair<std::uint64_t, std::uint64_t> ChunksIn(const RoomHead& head) {
+  const std::uint64_t both = __atomic_load_n(&head.chunks, __ATOMIC_RELAXED);
+  return {both >> kBitsInMemory, both & ((1U << kBitsInMemory) - 1)};
+}
+
+void SetChunks(RoomHead& head, std::uint64_t in_file, std::uint64_t in_memory) {
+  __atomic_store_n(&head.chunks, in_file << kBitsInMemory | in_memory, __ATOMIC_RELEASE);
+}
+
+std::string RoomPath(const std::string& job, int rank) { return PagePath(job, rank) + ".trace"; }
+std::string EstimateFolder(const std::string& job) { return PagePath(job, 0) + ".estimate"; }
+
+Room CreateRoom(const std::string& path, std::size_t chunks) {
+  const std::size_t bytes = chunks * kEventChunk;
+  Room room;
+  bool is_shared = true;
+  auto* memory = static_cast<char*>(MapShared(path, kHeadBytes + bytes));
+  if (memory != nullptr) {
+    room.chunks = memory + kHeadBytes;
+  } else {
+    is_shared = false;
+    memory = static_cast<char*>(MapShared(path, kHeadBytes));
+    if (memory == nullptr) memory = static_cast<char*>(MapOwn(kHeadBytes));
+    room.chunks = static_cast<char*>(MapOwn(bytes));
+  }
+  if (memory == nullptr || room.chunks == nullptr) return {};
+  // The first touch of a page of memory takes longer than the calls whose events it holds.
+  for (std::size_t i = 0; i < bytes; i += kPageBytes) static_cast<volatile char*>(room.chunks)[i] = 0;
+  room.head = reinterpret_cast<RoomHead*>(memory);
+  std::memcpy(room.head->magic, kRoomMagic, sizeof kRoomMagic);
+  room.head->version = kRoomVersion;
+  room.head->shared_chunks = is_shared ? chunks : 0;
+  return room;
+}
+
+Room MapRoom(const std::string& path) {
+  std::size_t bytes = 0;
+  const int file = OpenOwnFile(path, bytes);
+  if (file < 0) return {};
+  void* memory = bytes >= kHeadBytes ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  close(file);
+  if (memory == MAP_FAILED) return {};
+  auto* head = static_cast<RoomHead*>(memory);
+  const bool is_room = std::memcmp(head->magic, kRoomMagic, sizeof kRoomMagic) == 0 && head->version == kRoomVersion &&
+                       head->shared_chunks <= (bytes - kHeadBytes) / kEventChunk;
+  if (is_room) return {head, static_cast<char*>(memory) + kHeadBytes};
+  munmap(memory, bytes);
+  return {};
+}
+
+void LogDefinitions(RoomHead& head, const RankDefinitions& added) {
+  const std::string packed = Pack(added);
+  const auto size = static_cast<std::uint64_t>(packed.size());
+  if (size + sizeof size > kLogBytes - head.log_bytes) {
+    head.is_log_full = 1;
+    return;
+  }
+  std::memcpy(head.log + head.log_bytes, &size, sizeof size);
+  std::memcpy(head.log + head.log_bytes + sizeof size, packed.data(), packed.size());
+  __atomic_store_n(&head.log_bytes, head.log_bytes + sizeof size + size, __ATOMIC_RELEASE);
+}
+
+std::optional<RankDefinitions> DefinitionsInLog(const std::string& log) {
+  const auto append = [](auto& list, auto& more) {
+    list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  RankDefinitions all;
+  for (std::size_t at = 0; at < log.size();) {
+    std::uint64_t size = 0;
+    if (log.size() - at < sizeof size) return std::nullopt;
+    std::memcpy(&size, log.data() + at, sizeof size);
+    at += sizeof size;
+    RankDefinitions added;
+    if (size > log.size() - at || !Unpack(std::string_view(log).substr(at, size), added)) return std::nullopt;
+    append(all.calls, added.calls);
+    append(all.communicators, added.communicators);
+    append(all.windows, added.windows);
+    append(all.groups, added.groups);
+    append(all.offsets, added.offsets);
+    append(all.teams, added.teams);
+    at += size;
+  }
+  return all;
+}
 
 std::optional<EventsEnd> EndEventFile(const std::string& path, std::uint64_t events) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -78,9 +78,8 @@ std::uint64_t UsedOfChunk(const char* chunk, std::uint64_t events);
 // file on, all else in `traces/RANK.room`. `state` is its page, ended. Whether all could be written.
 bool SaveRank(const std::string& folder, const Page& state, const Room& room, std::uint64_t first);
 
-// Folders of ranks that were saved.
 bool HasSavedRanks(const std::string& folder);
-// True if all ranks of the run in a folder were.
+// True if all ranks of the run were saved in a folder.
 bool HasAllRanks(const std::string& folder);
 
 struct RecoveredTrace {
@@ -92,7 +91,6 @@ struct RecoveredTrace {
 // Makes a trace of the ranks that were saved in a folder and removes what it was made of. `end` says how the run ended.
 RecoveredTrace RecoverTrace(const std::string& folder, const std::string& end, const std::string& generator);
 
-// Removes the files of a trace that was not finished.
 void RemoveUnfinished(const std::string& folder);
 
 }  // namespace farscale::collect
