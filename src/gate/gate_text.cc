@@ -23,7 +23,6 @@ constexpr int kBadgeHeight = 20;
 constexpr std::size_t kOthersNamed = 3;  // in a comment, beside the worst; chosen: all of it fits 15 lines
 constexpr double kLeastRange = 0.03;     // relative range of a sparkline; chosen: noise must not fill it
 
-// The look of a verdict in outputs.
 struct VerdictStyle {
   Verdict verdict;
   const char* mark;     // in Markdown
@@ -254,7 +253,6 @@ class Words {
   }
 
   bool AtEnd() const { return next_ >= words_.size(); }
-  // Takes these words when they come next.
   bool Take(const std::vector<std::string>& wanted) {
     if (words_.size() - next_ < wanted.size()) return false;
     for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -121,7 +121,6 @@ HistoryView ViewOf(const History& history, const std::string& title, const std::
 
 namespace {
 
-// The tracks of every phase, in their order.
 std::vector<std::vector<const HistoryTrack*>> ByPhase(const HistoryView& view) {
   std::vector<std::vector<const HistoryTrack*>> phases;
   for (const HistoryTrack& track : view.tracks) {

@@ -110,17 +110,6 @@ std::string WhyApart(const std::pair<std::string, FactorTable*>& one, const Coun
                      scaling ? one.first : last.first, ToString(scaling ? *scaling : *scaling_of_last));
 }
 
-// Repeats are averaged, so all of them must have the same scaling and reference.
-void RequireSameTerms(const NamedTables& tables) {
-  for (const Finding& finding : AgreeOnTerms(tables).findings()) {
-    if (finding.id == anomaly::kTermsDiffer.id) {
-      throw Error(ErrorKind::kUsage, tables.back().first, finding.example + ", so these are no repeats of each other",
-                  "give results that scale alike and have a run in common; --scaling says how tables do");
-    }
-    tables.back().second->findings.push_back(finding);
-  }
-}
-
 // The run at the reference of one of the repeats may be the bad one, with which all factors of that repeat compare.
 // Those that can be made anew compare with the median of all repeats.
 void CompareWithMedian(FactorTable& merged) {
@@ -250,7 +239,14 @@ MeasuredResults ReadResultFiles(const std::vector<std::string>& paths, std::opti
     for (std::size_t i = 1; i < distinct.size(); ++i) tables.push_back(std::move(distinct[i].table));
     NamedTables named = {{merged.name, &tables[0]}};
     for (std::size_t i = 1; i < distinct.size(); ++i) named.emplace_back(distinct[i].name, &tables[i]);
-    RequireSameTerms(named);
+    // Repeats are averaged, so all of them must have the same scaling and reference.
+    for (const Finding& finding : AgreeOnTerms(named).findings()) {
+      if (finding.id == anomaly::kTermsDiffer.id) {
+        throw Error(ErrorKind::kUsage, named.back().first, finding.example + ", so these are no repeats of each other",
+                    "give results that scale alike and have a run in common; --scaling says how tables do");
+      }
+      named.back().second->findings.push_back(finding);
+    }
     merged.table = MergeRepeats(tables);
     CompareWithMedian(merged.table);
     merged.projections.clear();

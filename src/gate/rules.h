@@ -102,7 +102,6 @@ GateRules ParseRules(const ConfigTable& config, const std::string& file);
 // A rule in one sentence: "parallelEfficiency of phase solve at 1024 >= 0.75". Throws a usage error at `where`.
 Rule ParseRuleText(const std::string& text, const std::string& where);
 
-// The sentence of a rule.
 std::string ToText(const Rule& rule);
 
 // Why a quantity cannot have this value of `min` or `warn`, such as an efficiency of 75; "" if it can.

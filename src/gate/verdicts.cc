@@ -41,7 +41,6 @@ bool IsNamed(const GateData& data, const Rule& rule, const PhaseId& phase) {
   return std::ranges::any_of(rule.phases, [&](const std::string& text) { return PhaseByText(known, text) == phase; });
 }
 
-// The phases that a rule judges, out of these.
 std::vector<PhaseKey> JudgedPhases(const GateData& data, const Rule& rule, std::vector<PhaseKey> phases) {
   std::erase_if(phases, [&](const PhaseKey& key) {
     return !Contains(rule.series, key.series) || !IsNamed(data, rule, key.phase) ||
