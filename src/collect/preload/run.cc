@@ -142,24 +142,6 @@ void FillPage(Page& fresh, const RunNames& names) {
   }
 }
 
-// All pages at rank 0, one at a time. Returns false where they do not fit the file; all are received nevertheless.
-// `error`: why.
-bool DumpPages(int file, int& error) {
-  bool is_written = file >= 0 && WriteDumpPage(file, *page);
-  if (file >= 0 && !is_written) error = errno;
-  const auto received = std::make_unique<Page>();
-  for (int other = 1; other < page->ranks; ++other) {
-    real.MPI_Recv(received.get(), sizeof(Page), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
-    if ((received->flags & kHasDevices) != 0) {
-      real.MPI_Recv(&received->devices, sizeof(DevicesRecord), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
-    }
-    if (!is_written || WriteDumpPage(file, *received)) continue;
-    is_written = false;
-    error = errno;
-  }
-  return is_written;
-}
-
 // A dump that the farscale program could not be given stays beside the results that it is to become.
 bool KeepDump(int file) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -195,7 +177,20 @@ void HandOver(const std::string& trace, const TraceSize& estimate) {
   const int file = memfd_create("farscale", MFD_CLOEXEC);
   const bool has_head = file >= 0 && WriteDumpHead(file, page->ranks, trace, estimate);
   int error = has_head ? 0 : errno;
-  const bool is_written = DumpPages(file, error) && has_head;
+  bool is_written = file >= 0 && WriteDumpPage(file, *page);
+  if (file >= 0 && !is_written) error = errno;
+  // One page at a time; all are received, also where they do not fit the file.
+  const auto received = std::make_unique<Page>();
+  for (int other = 1; other < page->ranks; ++other) {
+    real.MPI_Recv(received.get(), sizeof(Page), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
+    if ((received->flags & kHasDevices) != 0) {
+      real.MPI_Recv(&received->devices, sizeof(DevicesRecord), MPI_BYTE, other, 0, OwnWorld(), MPI_STATUS_IGNORE);
+    }
+    if (!is_written || WriteDumpPage(file, *received)) continue;
+    is_written = false;
+    error = errno;
+  }
+  is_written = is_written && has_head;
   const int code = is_written ? RunFarscale("--report", "/proc/self/fd/" + std::to_string(file), file) : 0;
   if (!is_written) {
     std::fprintf(stderr, "farscale: the pages of all ranks cannot be put into memory%s%s\n", error != 0 ? ": " : "",
@@ -211,26 +206,24 @@ void HandOver(const std::string& trace, const TraceSize& estimate) {
 }
 
 // Reports when the other ranks of MPI_COMM_WORLD do not come: where only some run under farscale, the first collective
-// call never ends.
-void WatchStartup(const std::stop_token& stop, int rank) {
-  constexpr int kUsualSeconds = 30;  // chosen: ranks of large jobs may start this far apart
-  const int wanted = std::atoi(Variable("FARSCALE_PATIENCE").c_str());
-  const int seconds = wanted > 0 ? wanted : kUsualSeconds;
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock lock(mutex);
-  if (stopped.wait_for(lock, stop, std::chrono::seconds(seconds), [&] { return stop.stop_requested(); })) return;
-  std::fprintf(stderr,
-               "farscale: rank %d has waited %d s in MPI_Init for the other ranks, and goes on waiting: all ranks of "
-               "a job have to run under farscale\n",
-               rank, seconds);
-}
-
-// Lives as long as this rank waits for the others; one rank of a node is enough.
+// call never ends. Lives as long as this rank waits for the others; one rank of a node is enough.
 std::jthread StartWatchdog(int rank) {
   constexpr const char* kRankOnNode[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID",
                                          "FLUX_TASK_LOCAL_ID", "PALS_LOCAL_RANKID"};
   const auto is_zero = [](const char* name) { return Variable(name) == "0"; };
+  const auto watch = [rank](const std::stop_token& stop) {
+    constexpr int kUsualSeconds = 30;  // chosen: ranks of large jobs may start this far apart
+    const int wanted = std::atoi(Variable("FARSCALE_PATIENCE").c_str());
+    const int seconds = wanted > 0 ? wanted : kUsualSeconds;
+    std::mutex mutex;
+    std::condition_variable_any stopped;
+    std::unique_lock lock(mutex);
+    if (stopped.wait_for(lock, stop, std::chrono::seconds(seconds), [&] { return stop.stop_requested(); })) return;
+    std::fprintf(stderr,
+                 "farscale: rank %d has waited %d s in MPI_Init for the other ranks, and goes on waiting: all ranks of "
+                 "a job have to run under farscale\n",
+                 rank, seconds);
+  };
   std::jthread watchdog;
   if (rank != 0 && std::ranges::none_of(kRankOnNode, is_zero)) return watchdog;
   sigset_t all, before;
@@ -238,7 +231,7 @@ std::jthread StartWatchdog(int rank) {
   // The program's signals are not this thread's.
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    watchdog = std::jthread(WatchStartup, rank);
+    watchdog = std::jthread(watch);
   } catch (const std::system_error&) {
     // Without a thread there is no watchdog.
   }
