@@ -55,14 +55,6 @@ std::vector<double> MeansOverCounts(const CommitSeries& series, const std::vecto
   return means;
 }
 
-double UsualRuns(const CommitSeries& series) {
-  std::vector<double> runs;
-  for (const SamplesByCores& commit : series.commits) {
-    for (const auto& [cores, samples] : commit) runs.push_back(static_cast<double>(samples.values.size()));
-  }
-  return runs.empty() ? 1 : Median(runs);
-}
-
 // Every value the middle one of itself and its neighbours: what lasts stays, single bad runs go.
 std::vector<double> WithoutSpikes(const std::vector<double>& values) {
   if (values.size() < 3) return values;
@@ -164,8 +156,12 @@ std::optional<double> MeanOverCounts(const SamplesByCores& commit, const std::ve
 SeriesNoise LearnNoise(const CommitSeries& series, const SamplesByCores& newest, const std::vector<double>& cores,
                        const Noise& expected) {
   std::vector<std::vector<double>> repeats, all_series;
+  std::vector<double> runs;  // of each commit at each count
   for (const SamplesByCores& commit : series.commits) {
-    for (const auto& [count, samples] : commit) repeats.push_back(samples.values);
+    for (const auto& [count, samples] : commit) {
+      repeats.push_back(samples.values);
+      runs.push_back(static_cast<double>(samples.values.size()));
+    }
   }
   for (const auto& [count, samples] : newest) repeats.push_back(samples.values);
   SeriesNoise noise;
@@ -175,7 +171,7 @@ SeriesNoise LearnNoise(const CommitSeries& series, const SamplesByCores& newest,
   for (const double count : cores) all_series.push_back(MeansOverCounts(series, {count}));
   const std::optional<Noise> shared = NoiseOfDifferences(all_series);
   if (!shared) return noise;
-  const Noise of_runs{noise.runs.deviation / std::sqrt(UsualRuns(series)), expected.freedom};
+  const Noise of_runs{noise.runs.deviation / std::sqrt(runs.empty() ? 1 : Median(runs)), expected.freedom};
   const Noise usual = Capped(Pool(of_runs, *shared), series.has_common_error ? kMostSharedInCommon : kMostShared);
   double squares = 0, largest = 0;
   for (std::size_t i = 0; i < cores.size(); ++i) {

@@ -21,14 +21,6 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::ranges::find(names, name) != names.end();
 }
 
-bool IsKnown(const GateData& data, const PhaseKey& key, const Quantity& quantity) {
-  const auto knows = [&](const FactorTable& table) {
-    return std::ranges::any_of(table.Rows(key),
-                               [&](const FactorRow& row) { return ValueOf(row, quantity).has_value(); });
-  };
-  return knows(data.table) || (!data.history.empty() && knows(data.history.back().table));
-}
-
 // A phase alone means all of its ranks; the text of a group means the group, unless a phase is called so.
 bool IsNamed(const GateData& data, const Rule& rule, const PhaseId& phase) {
   if (!rule.groups.empty()) {
@@ -43,8 +35,12 @@ bool IsNamed(const GateData& data, const Rule& rule, const PhaseId& phase) {
 
 std::vector<PhaseKey> JudgedPhases(const GateData& data, const Rule& rule, std::vector<PhaseKey> phases) {
   std::erase_if(phases, [&](const PhaseKey& key) {
-    return !Contains(rule.series, key.series) || !IsNamed(data, rule, key.phase) ||
-           (rule.if_known && !IsKnown(data, key, rule.quantity));
+    const auto knows = [&](const FactorTable& table) {
+      return std::ranges::any_of(table.Rows(key),
+                                 [&](const FactorRow& row) { return ValueOf(row, rule.quantity).has_value(); });
+    };
+    if (!Contains(rule.series, key.series) || !IsNamed(data, rule, key.phase)) return true;
+    return rule.if_known && !knows(data.table) && (data.history.empty() || !knows(data.history.back().table));
   });
   return phases;
 }
@@ -116,18 +112,6 @@ void JudgeRule(GateData& data, std::size_t index, std::vector<PendingChange>& pe
   }
 }
 
-// The newest commit by itself, also where the judgement is about several.
-std::vector<double> Course(const GateData& data, const Judgement& judgement) {
-  std::vector<double> course;
-  CommitSeries series = CommitSeriesOf(data.history, judgement.Key(), judgement.quantity);
-  series.commits.push_back(SamplesOf(data.compared, judgement.Key(), judgement.quantity));
-  for (const SamplesByCores& commit : series.commits) {
-    if (const auto mean = MeanOverCounts(commit, judgement.cores)) course.push_back(std::exp(*mean));
-  }
-  if (std::ssize(course) > kCourse) course.erase(course.begin(), course.end() - kCourse);
-  return course;
-}
-
 // A rule of severity warn does not fail; the cause of a verdict is added at its end.
 Judgement Finish(const GateData& data, Judgement judgement) {
   const Rule& rule = data.rules.rules[judgement.rule];
@@ -137,7 +121,16 @@ Judgement Finish(const GateData& data, Judgement judgement) {
     judgement.sentence +=
         fmt::format(" {} explains {:.0f} % {}.", NameOf(*judgement.blame), 100 * judgement.blame->share, what);
   }
-  if (judgement.verdict != Verdict::kPass && judgement.value) judgement.course = Course(data, judgement);
+  if (judgement.verdict != Verdict::kPass && judgement.value) {
+    // The newest commit by itself, also where the judgement is about several.
+    std::vector<double>& course = judgement.course;
+    CommitSeries series = CommitSeriesOf(data.history, judgement.Key(), judgement.quantity);
+    series.commits.push_back(SamplesOf(data.compared, judgement.Key(), judgement.quantity));
+    for (const SamplesByCores& commit : series.commits) {
+      if (const auto mean = MeanOverCounts(commit, judgement.cores)) course.push_back(std::exp(*mean));
+    }
+    if (std::ssize(course) > kCourse) course.erase(course.begin(), course.end() - kCourse);
+  }
   if (!judgement.quantity.IsTime() && judgement.quantity.factor != Factor::kSpeedup) {
     const double largest = std::max(judgement.value.value_or(0), judgement.before.value_or(0));
     judgement.superlinear = WhySuperlinear(data.table.Rows(judgement.Key()), largest);
