@@ -761,12 +761,12 @@ class MpiTest:
     def test_every_function_of_the_header_is_wrapped_or_local(self):
         header = subprocess.run([f"mpicc.{self.name}", "-E", "-x", "c", "-"], input="#include <mpi.h>\n", text=True,
                                 capture_output=True, check=True).stdout
-        local = generate_wrappers.LocalFunctions((ROOT / "src" / "collect" / "local_functions.txt").read_text())
+        local = (ROOT / "src" / "collect" / "local_functions.txt").read_text()
         symbols = subprocess.run(["nm", "-D", "--defined-only", str(LIBRARIES / f"libfarscale-{self.name}.so")],
                                  text=True, capture_output=True, check=True).stdout.split()
         functions = set(re.findall(r"\bP(MPIX?_\w+)\s*\(", header))
         self.assertGreater(len(functions), 300)
-        missing = [f for f in sorted(functions) if f not in symbols and not local.contains(f)]
+        missing = [f for f in sorted(functions) if f not in symbols and not generate_wrappers.is_local(f, local)]
         self.assertEqual(missing, [])
         self.assertEqual([f for f in ("MPI_Send", "PMPI_Send", "MPI_Init", "PMPI_Finalize") if f not in symbols], [])
 

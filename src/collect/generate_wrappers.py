@@ -72,8 +72,9 @@ def functions_of(header):
     return functions
 
 
-def is_local(name, listed):
-    """True if the patterns of local_functions.txt mean the function."""
+def is_local(name, text):
+    """True if the patterns of local_functions.txt, which has this text, mean the function."""
+    listed = [word for line in text.splitlines() for word in line.split("#")[0].split()]
     plain = re.sub(r"_c$", "", name)
     return "!" + plain not in listed and any(fnmatch.fnmatchcase(plain, pattern) for pattern in listed)
 
@@ -122,7 +123,7 @@ def main():
         parser.add_argument(option, required=True, type=pathlib.Path)
     options = parser.parse_args()
     functions = functions_of(options.header.read_text())
-    local = [name for line in options.local.read_text().splitlines() for name in line.split("#")[0].split()]
+    local = options.local.read_text()
     by_hand = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Comm_spawn",
                "MPI_Comm_spawn_multiple", "MPI_Session_init", "MPI_Pcontrol"]
     by_hand = [name for name in by_hand if name in functions]
