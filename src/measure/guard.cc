@@ -47,31 +47,30 @@ std::pair<std::string, int> Describe(int pid) {
   return {text.substr(begin + 1, end - begin - 1), std::atoi(text.c_str() + end + 4)};
 }
 
-int OutputOf(int pid) {
-#if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
-  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (process >= 0) {
-    const int taken = static_cast<int>(syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0));
-    close(process);
-    if (taken >= 0) return taken;
-  }
-#endif
-  // A file would be opened with an offset of its own, and mpirun would write over what we wrote.
-  const std::string path = "/proc/" + std::to_string(pid) + "/fd/2";
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return -1;
-  return open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
 // The standard error of the mpirun that has started a process, or -1: of another node's mpirun, for one. Launchers stop
 // forwarding output as soon as they end the job because of one process, which is when there is something to report.
 int LauncherOutput(int pid) {
   constexpr const char* kLaunchers[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun"};
   for (int i = 0; i < kMostAncestors && pid > 1; ++i) {
-    const std::pair<std::string, int> process = Describe(pid);
-    const auto is_it = [&](const char* known) { return process.first.starts_with(known); };
-    if (std::ranges::any_of(kLaunchers, is_it)) return OutputOf(pid);
-    pid = process.second;
+    const std::pair<std::string, int> named = Describe(pid);
+    const auto is_it = [&](const char* known) { return named.first.starts_with(known); };
+    if (std::ranges::none_of(kLaunchers, is_it)) {
+      pid = named.second;
+      continue;
+    }
+#if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
+    const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (process >= 0) {
+      const int taken = static_cast<int>(syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0));
+      close(process);
+      if (taken >= 0) return taken;
+    }
+#endif
+    // A file would be opened with an offset of its own, and mpirun would write over what we wrote.
+    const std::string path = "/proc/" + std::to_string(pid) + "/fd/2";
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return -1;
+    return open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   }
   return -1;
 }
@@ -254,20 +253,6 @@ bool Publish(const MeasuredRun& run, const std::string& output, const std::strin
   return is_done;
 }
 
-void ReportAbnormalEnd(const std::vector<Watched>& ranks, const std::vector<Page>& pages, int to) {
-  MeasuredRun run = Summarize(pages);
-  std::string output = run.output, trace;
-  std::error_code code;
-  if (run.Has(collect::kIsTraced) && std::filesystem::is_directory(output, code)) {
-    trace = FinishTrace(ranks, run);
-    run.windows = collect::WindowNames();
-    output += "/farscale.json";
-  }
-  // The node of rank 0 writes to the name that was asked for.
-  if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().first;
-  Publish(run, output, trace, to);
-}
-
 }  // namespace
 
 bool ReportDump(const std::string& path) {
@@ -290,15 +275,25 @@ void GuardJob(const std::string& job) {
   // The one that was started waits until here, so that no rank ends unseen.
   if (fork() != 0) _exit(0);
   // Where the summary goes, as long as whoever may have to print it still lives.
-  const int output = ranks.empty() ? -1 : LauncherOutput(ranks.front().page->pid);
+  const int to = ranks.empty() ? -1 : LauncherOutput(ranks.front().page->pid);
   Wait(ranks);
-  const std::vector<Page> pages = PagesLeft(ranks);
-  if (!pages.empty()) ReportAbnormalEnd(ranks, pages, output >= 0 ? output : STDERR_FILENO);
+  std::error_code code;
+  if (const std::vector<Page> pages = PagesLeft(ranks); !pages.empty()) {
+    MeasuredRun run = Summarize(pages);
+    std::string output = run.output, trace;
+    if (run.Has(collect::kIsTraced) && std::filesystem::is_directory(output, code)) {
+      trace = FinishTrace(ranks, run);
+      run.windows = collect::WindowNames();
+      output += "/farscale.json";
+    }
+    // The node of rank 0 writes to the name that was asked for.
+    if (!run.missing.empty() && run.missing.front() == 0) output += "." + run.nodes.front().first;
+    Publish(run, output, trace, to >= 0 ? to : STDERR_FILENO);
+  }
   for (const Watched& rank : ranks) {
     unlink(collect::PagePath(job, rank.page->rank).c_str());
     unlink(collect::RoomPath(job, rank.page->rank).c_str());
   }
-  std::error_code code;
   std::filesystem::remove_all(collect::EstimateFolder(job), code);
 }
 

@@ -109,18 +109,6 @@ std::string Bytes(double bytes) {
 
 std::string Share(std::optional<double> share) { return Format("%.1f %%", *share * 100); }
 
-std::string Header(const MeasuredRun& run) {
-  const MeasuredRegion& whole = run.regions.front();
-  const auto ranks = static_cast<int>(whole.ranks.size());
-  const int cpus = whole.totals.threads ? static_cast<int>(whole.totals.threads->cpus) : ranks;
-  std::string threads;  // " x 4 threads", where all ranks together have whole teams
-  if (cpus != ranks) threads = cpus % ranks == 0 ? Format(" x %d threads", cpus / ranks) : Format(", %d threads", cpus);
-  return Format("\nfarscale: %s on %d rank%s%s, %d node%s, %s, %llu MPI calls\n", run.program.c_str(), run.ranks,
-                run.ranks == 1 ? "" : "s", threads.c_str(), static_cast<int>(run.nodes.size()),
-                run.nodes.size() == 1 ? "" : "s", collect::FormatSeconds(whole.totals.elapsed).c_str(),
-                static_cast<unsigned long long>(whole.mpi_calls));
-}
-
 // Indented as in the tree, and without what the name of the parent says already: "OpenMP load balance" and "Load
 // balance within nodes" are "Load balance" and "within nodes".
 std::string NameInTree(Factor factor, FactorTree tree) {
@@ -271,7 +259,16 @@ std::string TraceSizeText(const collect::TraceSize& size, const MeasuredRun& run
 }
 
 std::string MeasuredRunSummary(const MeasuredRun& run, const std::string& written) {
-  std::string text = Header(run) + Trees(run) + RegionTable(run);
+  const MeasuredRegion& whole = run.regions.front();
+  const auto ranks = static_cast<int>(whole.ranks.size());
+  const int cpus = whole.totals.threads ? static_cast<int>(whole.totals.threads->cpus) : ranks;
+  std::string threads;  // " x 4 threads", where all ranks together have whole teams
+  if (cpus != ranks) threads = cpus % ranks == 0 ? Format(" x %d threads", cpus / ranks) : Format(", %d threads", cpus);
+  std::string text = Format("\nfarscale: %s on %d rank%s%s, %d node%s, %s, %llu MPI calls\n", run.program.c_str(),
+                            run.ranks, run.ranks == 1 ? "" : "s", threads.c_str(), static_cast<int>(run.nodes.size()),
+                            run.nodes.size() == 1 ? "" : "s", collect::FormatSeconds(whole.totals.elapsed).c_str(),
+                            static_cast<unsigned long long>(whole.mpi_calls));
+  text += Trees(run) + RegionTable(run);
   for (const Finding& finding : FindingsOn(run)) {
     if (finding.severity == Severity::kWarning) text += "warning: " + finding.sentence + "\n";
   }
