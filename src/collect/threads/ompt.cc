@@ -75,45 +75,38 @@ bool IsForLock(int kind) { return kind != ompt::kTestLock && kind != ompt::kTest
 int Initialize(ompt::Lookup lookup, int, ompt::Data*) {
   const auto set = reinterpret_cast<int (*)(int which, ompt::Function callback)>(lookup("ompt_set_callback"));
   if (set == nullptr) return 0;
-  const auto add = [&](int which, auto* callback) { set(which, reinterpret_cast<ompt::Function>(callback)); };
+  const auto add = [&](int which, auto callback) { set(which, reinterpret_cast<ompt::Function>(+callback)); };
   // On the encountering thread. Leagues of teams make no team of threads.
-  add(
-      ompt::kParallelBegin,
-      +[](ompt::Data*, const void*, ompt::Data* parallel, unsigned requested, int flags, const void*) {
+  add(ompt::kParallelBegin,
+      [](ompt::Data*, const void*, ompt::Data* parallel, unsigned requested, int flags, const void*) {
         const bool is_league = (static_cast<unsigned>(flags) & ompt::kLeague) != 0;
         parallel->pointer = is_league ? nullptr : Fork(requested);
       });
-  add(
-      ompt::kParallelEnd, +[](ompt::Data* parallel, ompt::Data*, int, const void*) {
-        if (parallel != nullptr) Join(static_cast<Team*>(parallel->pointer));
-      });
+  add(ompt::kParallelEnd, [](ompt::Data* parallel, ompt::Data*, int, const void*) {
+    if (parallel != nullptr) Join(static_cast<Team*>(parallel->pointer));
+  });
   // A worker is told of the end of its task when it is needed again, if at all: Join does not rely on it.
-  add(
-      ompt::kImplicitTask,
-      +[](int endpoint, ompt::Data* parallel, ompt::Data*, unsigned threads, unsigned index, int flags) {
+  add(ompt::kImplicitTask,
+      [](int endpoint, ompt::Data* parallel, ompt::Data*, unsigned threads, unsigned index, int flags) {
         if (endpoint != ompt::kScopeBegin || parallel == nullptr || (flags & ompt::kInitialTask) != 0) return;
         Begin(static_cast<Team*>(parallel->pointer), index, threads);
       });
   add(ompt::kSyncRegion, OnSyncRegion);
-  add(
-      ompt::kTaskCreate, +[](ompt::Data*, const void*, ompt::Data* task, int flags, int, const void*) {
-        if ((flags & ompt::kExplicitTask) == 0 || (flags & ompt::kUndeferredTask) != 0) return;
-        task->value = kQueued;
-        QueueTask();
-      });
+  add(ompt::kTaskCreate, [](ompt::Data*, const void*, ompt::Data* task, int flags, int, const void*) {
+    if ((flags & ompt::kExplicitTask) == 0 || (flags & ompt::kUndeferredTask) != 0) return;
+    task->value = kQueued;
+    QueueTask();
+  });
   add(ompt::kTaskSchedule, OnTaskSchedule);
-  add(
-      ompt::kMutexAcquire, +[](int kind, unsigned, unsigned, std::uint64_t, const void*) {
-        if (IsForLock(kind)) EnterActivity(Activity::kScheduling);
-      });
-  add(
-      ompt::kMutexAcquired, +[](int kind, std::uint64_t, const void*) {
-        if (IsForLock(kind)) LeaveActivity(Activity::kUseful);
-      });
-  add(
-      ompt::kNestLock, +[](int endpoint, std::uint64_t, const void*) {  // that the thread has already
-        if (endpoint == ompt::kScopeBegin) LeaveActivity(Activity::kUseful);
-      });
+  add(ompt::kMutexAcquire, [](int kind, unsigned, unsigned, std::uint64_t, const void*) {
+    if (IsForLock(kind)) EnterActivity(Activity::kScheduling);
+  });
+  add(ompt::kMutexAcquired, [](int kind, std::uint64_t, const void*) {
+    if (IsForLock(kind)) LeaveActivity(Activity::kUseful);
+  });
+  add(ompt::kNestLock, [](int endpoint, std::uint64_t, const void*) {  // that the thread has already
+    if (endpoint == ompt::kScopeBegin) LeaveActivity(Activity::kUseful);
+  });
   return 1;
 }
 
