@@ -177,6 +177,51 @@ void Wait(TeamThread& own, Tick now) {
   if (own.index < team.idle.size()) team.idle[own.index] = own.idle;
 }
 
+// Share of the run, and ns; chosen: threads of libraries that wait for events use less.
+constexpr double kLeastShare = 0.01;
+constexpr double kLeastTime = 2e6;
+
+// CPU time by thread, ns; never freed, as the end of the program asks for it.
+using TimesOfThreads = std::map<int, std::uint64_t>;
+TimesOfThreads& before_mpi = *new TimesOfThreads;
+TimesOfThreads& used_before = *new TimesOfThreads;
+
+// The clock of a thread of this process, as Linux numbers them: the C library does so, too.
+std::uint64_t CpuTimeOf(int thread) {
+  constexpr unsigned kClockOfThread = 6;
+  return Nanoseconds(static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3U) | kClockOfThread));
+}
+
+// All but the calling one.
+TimesOfThreads CpuTimes() {
+  TimesOfThreads times;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
+  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+    const int thread = std::atoi(entry->d_name);
+    if (thread > 0 && thread != gettid()) times[thread] = CpuTimeOf(thread);
+  }
+  return times;
+}
+
+double LeastOf(double elapsed) { return std::max(kLeastShare * elapsed, kLeastTime); }
+
+bool IsOfMpi(int thread) { return used_before.count(thread) > 0 && before_mpi.count(thread) == 0; }
+
+// Threads of teams may have ended, too: then nothing is known of others.
+void CountEndedThreads(Page& own, std::uint64_t cpu_time, double elapsed) {
+  TeamRecord& teams = own.teams;
+  if (static_cast<double>(cpu_time) < LeastOf(elapsed) || teams.regions > 0 || teams.active > 0) return;
+  teams.unknown += static_cast<std::uint32_t>(std::ceil(static_cast<double>(cpu_time) / elapsed));
+  teams.unknown_cpu += cpu_time;
+}
+
+double ElapsedOf(const Page& own) { return static_cast<double>(own.end_clock - own.begin_clock); }
+
+std::uint64_t CpuTimeOfOthers(const Page& own) {
+  const Sums& run = own.region[0].total;
+  return run.process_cpu > run.cpu ? run.process_cpu - run.cpu : 0;
+}
+
 }  // namespace
 
 void StartTeams() {
@@ -404,55 +449,6 @@ Counts CountsOfThreads() {
   }
   return counts;
 }
-
-namespace {
-
-// Share of the run, and ns; chosen: threads of libraries that wait for events use less.
-constexpr double kLeastShare = 0.01;
-constexpr double kLeastTime = 2e6;
-
-// CPU time by thread, ns; never freed, as the end of the program asks for it.
-using TimesOfThreads = std::map<int, std::uint64_t>;
-TimesOfThreads& before_mpi = *new TimesOfThreads;
-TimesOfThreads& used_before = *new TimesOfThreads;
-
-// The clock of a thread of this process, as Linux numbers them: the C library does so, too.
-std::uint64_t CpuTimeOf(int thread) {
-  constexpr unsigned kClockOfThread = 6;
-  return Nanoseconds(static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3U) | kClockOfThread));
-}
-
-// All but the calling one.
-TimesOfThreads CpuTimes() {
-  TimesOfThreads times;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
-  while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
-    const int thread = std::atoi(entry->d_name);
-    if (thread > 0 && thread != gettid()) times[thread] = CpuTimeOf(thread);
-  }
-  return times;
-}
-
-double LeastOf(double elapsed) { return std::max(kLeastShare * elapsed, kLeastTime); }
-
-bool IsOfMpi(int thread) { return used_before.count(thread) > 0 && before_mpi.count(thread) == 0; }
-
-// Threads of teams may have ended, too: then nothing is known of others.
-void CountEndedThreads(Page& own, std::uint64_t cpu_time, double elapsed) {
-  TeamRecord& teams = own.teams;
-  if (static_cast<double>(cpu_time) < LeastOf(elapsed) || teams.regions > 0 || teams.active > 0) return;
-  teams.unknown += static_cast<std::uint32_t>(std::ceil(static_cast<double>(cpu_time) / elapsed));
-  teams.unknown_cpu += cpu_time;
-}
-
-double ElapsedOf(const Page& own) { return static_cast<double>(own.end_clock - own.begin_clock); }
-
-std::uint64_t CpuTimeOfOthers(const Page& own) {
-  const Sums& run = own.region[0].total;
-  return run.process_cpu > run.cpu ? run.process_cpu - run.cpu : 0;
-}
-
-}  // namespace
 
 void NoteThreadsBeforeMpi() { before_mpi = CpuTimes(); }
 

@@ -43,34 +43,31 @@ std::uint64_t Sum(const TracedCommunicator& own, const auto* counts, auto types)
   return sum;
 }
 
-// Sizes that a rank sends and receives, from the arguments of the MPI function. With MPI_IN_PLACE, what a rank
-// contributes is in the other buffer.
-inline constexpr auto kNothing = [](const TracedCommunicator&, auto...) { return CollectiveSizes{}; };
+// Sizes that a rank sends and receives, from its communicator and the arguments of the MPI function. With MPI_IN_PLACE,
+// what a rank contributes is in the other buffer.
+inline constexpr auto kNothing = [](const auto&, auto...) { return CollectiveSizes{}; };
 
-inline constexpr auto kBcastSizes = [](const TracedCommunicator& own, const void*, auto count, MPI_Datatype type,
-                                       auto...) {
+inline constexpr auto kBcastSizes = [](const auto& own, const void*, auto count, MPI_Datatype type, auto...) {
   return CollectiveSizes{own.is_root ? All(own, Bytes(count, type)) : 0, Bytes(count, type)};
 };
 
-inline constexpr auto kGatherSizes = [](const TracedCommunicator& own, const void* out, auto out_count,
-                                        MPI_Datatype out_type, const void*, auto count, MPI_Datatype type, auto...) {
+inline constexpr auto kGatherSizes = [](const auto& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                        const void*, auto count, MPI_Datatype type, auto...) {
   return CollectiveSizes{out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type),
                          own.is_root ? All(own, Bytes(count, type)) : 0};
 };
-inline constexpr auto kGathervSizes = [](const TracedCommunicator& own, const void* out, auto out_count,
-                                         MPI_Datatype out_type, const void*, const auto* counts, const auto*,
-                                         MPI_Datatype type, auto...) {
+inline constexpr auto kGathervSizes = [](const auto& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                         const void*, const auto* counts, const auto*, MPI_Datatype type, auto...) {
   return CollectiveSizes{out == MPI_IN_PLACE ? OfRank(own, counts, type) : Bytes(out_count, out_type),
                          own.is_root ? Sum(own, counts, type) : 0};
 };
 
-inline constexpr auto kScatterSizes = [](const TracedCommunicator& own, const void*, auto out_count,
-                                         MPI_Datatype out_type, const void* buffer, auto count, MPI_Datatype type,
-                                         auto...) {
+inline constexpr auto kScatterSizes = [](const auto& own, const void*, auto out_count, MPI_Datatype out_type,
+                                         const void* buffer, auto count, MPI_Datatype type, auto...) {
   return CollectiveSizes{own.is_root ? All(own, Bytes(out_count, out_type)) : 0,
                          buffer == MPI_IN_PLACE ? Bytes(out_count, out_type) : Bytes(count, type)};
 };
-inline constexpr auto kScattervSizes = [](const TracedCommunicator& own, const void*, const auto* counts, const auto*,
+inline constexpr auto kScattervSizes = [](const auto& own, const void*, const auto* counts, const auto*,
                                           MPI_Datatype out_type, const void* buffer, auto count, MPI_Datatype type,
                                           auto...) {
   return CollectiveSizes{own.is_root ? Sum(own, counts, out_type) : 0,
@@ -78,38 +75,36 @@ inline constexpr auto kScattervSizes = [](const TracedCommunicator& own, const v
 };
 
 // MPI_Allgather and MPI_Alltoall.
-inline constexpr auto kEqualParts = [](const TracedCommunicator& own, const void* out, auto out_count,
-                                       MPI_Datatype out_type, const void*, auto count, MPI_Datatype type, auto...) {
+inline constexpr auto kEqualParts = [](const auto& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                       const void*, auto count, MPI_Datatype type, auto...) {
   return CollectiveSizes{All(own, out == MPI_IN_PLACE ? Bytes(count, type) : Bytes(out_count, out_type)),
                          All(own, Bytes(count, type))};
 };
-inline constexpr auto kAllgathervSizes = [](const TracedCommunicator& own, const void* out, auto out_count,
-                                            MPI_Datatype out_type, const void*, const auto* counts, const auto*,
-                                            MPI_Datatype type, auto...) {
+inline constexpr auto kAllgathervSizes = [](const auto& own, const void* out, auto out_count, MPI_Datatype out_type,
+                                            const void*, const auto* counts, const auto*, MPI_Datatype type, auto...) {
   return CollectiveSizes{All(own, out == MPI_IN_PLACE ? OfRank(own, counts, type) : Bytes(out_count, out_type)),
                          Sum(own, counts, type)};
 };
 // MPI_Alltoallv with a type for all parts, MPI_Alltoallw with one for each.
-inline constexpr auto kParts = [](const TracedCommunicator& own, const void* out, const auto* out_counts, const auto*,
-                                  auto out_types, const void*, const auto* counts, const auto*, auto types, auto...) {
+inline constexpr auto kParts = [](const auto& own, const void* out, const auto* out_counts, const auto*, auto out_types,
+                                  const void*, const auto* counts, const auto*, auto types, auto...) {
   return CollectiveSizes{out == MPI_IN_PLACE ? Sum(own, counts, types) : Sum(own, out_counts, out_types),
                          Sum(own, counts, types)};
 };
 
 // MPI_Allreduce, MPI_Scan and MPI_Exscan: every rank gives as much as it gets.
-inline constexpr auto kWholeBuffer = [](const TracedCommunicator&, const void*, const void*, auto count,
-                                        MPI_Datatype type, auto...) {
+inline constexpr auto kWholeBuffer = [](const auto&, const void*, const void*, auto count, MPI_Datatype type, auto...) {
   return CollectiveSizes{Bytes(count, type), Bytes(count, type)};
 };
-inline constexpr auto kReduceSizes = [](const TracedCommunicator& own, const void*, const void*, auto count,
-                                        MPI_Datatype type, auto...) {
+inline constexpr auto kReduceSizes = [](const auto& own, const void*, const void*, auto count, MPI_Datatype type,
+                                        auto...) {
   return CollectiveSizes{Bytes(count, type), own.is_root ? Bytes(count, type) : 0};
 };
-inline constexpr auto kReduceScatterSizes = [](const TracedCommunicator& own, const void*, const void*,
-                                               const auto* counts, MPI_Datatype type, auto...) {
+inline constexpr auto kReduceScatterSizes = [](const auto& own, const void*, const void*, const auto* counts,
+                                               MPI_Datatype type, auto...) {
   return CollectiveSizes{Sum(own, counts, type), OfRank(own, counts, type)};
 };
-inline constexpr auto kReduceScatterBlockSizes = [](const TracedCommunicator& own, const void*, const void*, auto count,
+inline constexpr auto kReduceScatterBlockSizes = [](const auto& own, const void*, const void*, auto count,
                                                     MPI_Datatype type, auto...) {
   return CollectiveSizes{All(own, Bytes(count, type)), Bytes(count, type)};
 };
