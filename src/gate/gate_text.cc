@@ -67,13 +67,6 @@ std::string Sparkline(const Judgement& judgement) {
   return line;
 }
 
-// The weight of a judgement among those of the same verdict: how far the value is from where it should be.
-double Distance(const Judgement& judgement) {
-  const std::optional<double>& from = judgement.before ? judgement.before : judgement.bound;
-  const bool is_known = judgement.value && from && *judgement.value > 0 && *from > 0;
-  return is_known ? std::fabs(std::log(*judgement.value / *from)) : 0;
-}
-
 // Judgements that did not pass, the worst first.
 std::vector<const Judgement*> WorstFirst(const GateReport& report) {
   std::vector<const Judgement*> open;
@@ -83,8 +76,14 @@ std::vector<const Judgement*> WorstFirst(const GateReport& report) {
   const auto rank = [](const Judgement* judgement) {
     return judgement->verdict == Verdict::kFail ? 0 : judgement->verdict == Verdict::kUndecided ? 1 : 2;
   };
+  // Among those of the same verdict: how far the value is from where it should be.
+  const auto distance = [](const Judgement* judgement) {
+    const std::optional<double>& from = judgement->before ? judgement->before : judgement->bound;
+    const bool is_known = judgement->value && from && *judgement->value > 0 && *from > 0;
+    return is_known ? std::fabs(std::log(*judgement->value / *from)) : 0;
+  };
   std::ranges::stable_sort(open, [&](const Judgement* a, const Judgement* b) {
-    return rank(a) != rank(b) ? rank(a) < rank(b) : Distance(*a) > Distance(*b);
+    return rank(a) != rank(b) ? rank(a) < rank(b) : distance(a) > distance(b);
   });
   return open;
 }

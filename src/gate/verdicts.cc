@@ -150,63 +150,6 @@ Judgement Finish(const GateData& data, Judgement judgement) {
   return judgement;
 }
 
-}  // namespace
-
-std::size_t GateReport::Count(Verdict verdict) const {
-  return static_cast<std::size_t>(std::ranges::count(judgements, verdict, &Judgement::verdict));
-}
-
-Verdict GateReport::Overall() const {
-  if (AllRulesOff()) return Verdict::kWarn;
-  if (Count(Verdict::kFail) > 0) return Verdict::kFail;
-  const bool undecided = std::ranges::any_of(
-      judgements, [&](const Judgement& one) { return one.verdict == Verdict::kUndecided && !RuleOf(one).only_warns; });
-  if (undecided || judgements.empty()) return Verdict::kUndecided;
-  return Count(Verdict::kWarn) + Count(Verdict::kUndecided) > 0 ? Verdict::kWarn : Verdict::kPass;
-}
-
-int GateReport::ExitCode() const {
-  switch (Overall()) {
-    case Verdict::kFail: return 1;
-    case Verdict::kUndecided: return 4;
-    default: return 0;
-  }
-}
-
-GateReport Judge(const GateRules& rules, const GateInput& input) {
-  GateReport report;
-  report.results = input.results.name;
-  report.results_file = input.results.files.empty() ? input.results.name : input.results.files.front();
-  report.rules = rules.file;
-  report.rule_set = rules;
-  GateData data(rules, input);
-  std::vector<PendingChange> all;
-  for (std::size_t i = 0; i < rules.rules.size(); ++i) JudgeRule(data, i, all);
-  const auto is_lasting = [&](const PendingChange& one) { return !rules.rules[one.judgement.rule].since.empty(); };
-  std::size_t at_once = 0, lasting = 0;
-  for (const PendingChange& one : all) (is_lasting(one) ? lasting : at_once) += one.comparisons.size();
-  for (const PendingChange& one : all) {
-    report.judgements.push_back(Finish(data, DecideChange(data, one, is_lasting(one) ? lasting : at_once)));
-  }
-  report.baseline_findings = input.baseline_findings;
-  std::ranges::copy(data.terms, std::back_inserter(report.baseline_findings));
-  if (input.baseline) {
-    const History& history = *input.baseline;
-    report.baseline = input.baseline_name;
-    if (history.empty()) report.baseline += ", which holds no results yet";
-    if (history.size() > 1) {
-      report.baseline +=
-          fmt::format(", {} commits up to {} of {}", history.size(), history.back().commit, history.back().date);
-    }
-    std::ranges::copy(FindingsOf(history), std::back_inserter(report.baseline_findings));
-  }
-  report.findings = input.results.table.findings;
-  std::ranges::copy(report.baseline_findings, std::back_inserter(report.findings));
-  return report;
-}
-
-namespace {
-
 std::optional<double> ComputationValue(const FactorRow& row, Factor factor) {
   if (factor == Factor::kComputationScalability) {
     const std::optional<double> useful = row.UsefulTime();
@@ -273,6 +216,59 @@ std::pair<const char*, const char*> ComputationNames(Factor factor) {
 }
 
 }  // namespace
+
+std::size_t GateReport::Count(Verdict verdict) const {
+  return static_cast<std::size_t>(std::ranges::count(judgements, verdict, &Judgement::verdict));
+}
+
+Verdict GateReport::Overall() const {
+  if (AllRulesOff()) return Verdict::kWarn;
+  if (Count(Verdict::kFail) > 0) return Verdict::kFail;
+  const bool undecided = std::ranges::any_of(
+      judgements, [&](const Judgement& one) { return one.verdict == Verdict::kUndecided && !RuleOf(one).only_warns; });
+  if (undecided || judgements.empty()) return Verdict::kUndecided;
+  return Count(Verdict::kWarn) + Count(Verdict::kUndecided) > 0 ? Verdict::kWarn : Verdict::kPass;
+}
+
+int GateReport::ExitCode() const {
+  switch (Overall()) {
+    case Verdict::kFail: return 1;
+    case Verdict::kUndecided: return 4;
+    default: return 0;
+  }
+}
+
+GateReport Judge(const GateRules& rules, const GateInput& input) {
+  GateReport report;
+  report.results = input.results.name;
+  report.results_file = input.results.files.empty() ? input.results.name : input.results.files.front();
+  report.rules = rules.file;
+  report.rule_set = rules;
+  GateData data(rules, input);
+  std::vector<PendingChange> all;
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) JudgeRule(data, i, all);
+  const auto is_lasting = [&](const PendingChange& one) { return !rules.rules[one.judgement.rule].since.empty(); };
+  std::size_t at_once = 0, lasting = 0;
+  for (const PendingChange& one : all) (is_lasting(one) ? lasting : at_once) += one.comparisons.size();
+  for (const PendingChange& one : all) {
+    report.judgements.push_back(Finish(data, DecideChange(data, one, is_lasting(one) ? lasting : at_once)));
+  }
+  report.baseline_findings = input.baseline_findings;
+  std::ranges::copy(data.terms, std::back_inserter(report.baseline_findings));
+  if (input.baseline) {
+    const History& history = *input.baseline;
+    report.baseline = input.baseline_name;
+    if (history.empty()) report.baseline += ", which holds no results yet";
+    if (history.size() > 1) {
+      report.baseline +=
+          fmt::format(", {} commits up to {} of {}", history.size(), history.back().commit, history.back().date);
+    }
+    std::ranges::copy(FindingsOf(history), std::back_inserter(report.baseline_findings));
+  }
+  report.findings = input.results.table.findings;
+  std::ranges::copy(report.baseline_findings, std::back_inserter(report.findings));
+  return report;
+}
 
 std::string NameOf(const Blame& blame) {
   return blame.is_computation ? ComputationNames(blame.factor).first : std::string(Describe(blame.factor).name);
