@@ -109,22 +109,6 @@ std::string Bytes(double bytes) {
 
 std::string Share(std::optional<double> share) { return Format("%.1f %%", *share * 100); }
 
-// Indented as in the tree, and without what the name of the parent says already: "OpenMP load balance" and "Load
-// balance within nodes" are "Load balance" and "within nodes".
-std::string NameInTree(Factor factor, FactorTree tree) {
-  std::string name(Describe(factor).name);
-  const std::optional<Factor> parent = ParentOf(factor, tree);
-  const std::string above = parent ? std::string(Describe(*parent).name) + " " : "";
-  if (parent && name.starts_with(above)) name.erase(0, above.size());
-  if (parent == kOmpParallelEfficiency) {
-    name.erase(0, name.find(' ') + 1);
-    name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  }
-  // Trees begin at parallel efficiency; global efficiency needs several runs.
-  const bool is_of_devices = factor == kDeviceParallelEfficiency || parent == kDeviceParallelEfficiency;
-  return std::string(2 * static_cast<std::size_t>(DepthOf(factor, tree) - (is_of_devices ? 0 : 1)), ' ') + name;
-}
-
 std::string Tree(const MeasuredRegion& region) {
   if (!region.factors[kParallelEfficiency]) return "";
   std::string text;
@@ -133,9 +117,23 @@ std::string Tree(const MeasuredRegion& region) {
   };
   const FactorTree tree = region.factors.Tree();
   for (const FactorType& type : AllFactors()) {
-    const bool is_of_openmp = type.factor >= kOmpParallelEfficiency && type.factor <= kOmpSerialization;
-    if (!region.factors[type.factor] || (is_of_openmp && !region.HasOpenMp())) continue;
-    line(NameInTree(type.factor, tree), region.factors[type.factor]);
+    const Factor factor = type.factor;
+    const bool is_of_openmp = factor >= kOmpParallelEfficiency && factor <= kOmpSerialization;
+    if (!region.factors[factor] || (is_of_openmp && !region.HasOpenMp())) continue;
+    // Without what the name of the parent says already: "OpenMP load balance" and "Load balance within nodes" are "Load
+    // balance" and "within nodes".
+    std::string name(type.name);
+    const std::optional<Factor> parent = ParentOf(factor, tree);
+    const std::string above = parent ? std::string(Describe(*parent).name) + " " : "";
+    if (parent && name.starts_with(above)) name.erase(0, above.size());
+    if (parent == kOmpParallelEfficiency) {
+      name.erase(0, name.find(' ') + 1);
+      name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+    }
+    // Trees begin at parallel efficiency; global efficiency needs several runs.
+    const bool is_of_devices = factor == kDeviceParallelEfficiency || parent == kDeviceParallelEfficiency;
+    const int depth = DepthOf(factor, tree) - (is_of_devices ? 0 : 1);
+    line(std::string(2 * static_cast<std::size_t>(depth), ' ') + name, region.factors[factor]);
   }
   line("CPU time of elapsed time", region.cpu_share);
   const PhaseTotals& totals = region.totals;
