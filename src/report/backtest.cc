@@ -33,60 +33,35 @@ std::vector<BacktestRow> PhaseRows(const Results& results, const std::string& se
   return rows;
 }
 
-// Parallel efficiency, or the first of the others where it is not predicted.
-Factor Headline(const std::vector<BacktestRow>& rows) {
-  const bool has_whole = std::any_of(rows.begin(), rows.end(),
-                                     [](const BacktestRow& row) { return row.factor == Factor::kParallelEfficiency; });
-  return has_whole ? Factor::kParallelEfficiency : rows.front().factor;
-}
-
-std::string Within(const BacktestRow& row) {
-  const ProjectedValue& predicted = row.predicted;
-  if (!predicted.interval80 && !predicted.interval95) return "unknown";
-  if (predicted.interval80 && Contains(*predicted.interval80, row.measured)) return "80 %";
-  if (predicted.interval95 && Contains(*predicted.interval95, row.measured)) return "95 %";
-  return "neither";
-}
-
-std::string FormatRelativeError(const BacktestRow& row) {
-  const std::optional<double> error = RelativeErrorOf(row);
-  if (!error) return "–";
-  return std::fabs(*error) < 0.0005 ? "0.0 %" : fmt::format("{:+.1f} %", 100 * *error);
-}
-
 ReportData BacktestLine(const BacktestRow& row, bool is_first) {
-  const std::string within = Within(row);
-  std::string cores = FormatCores(row.predicted.cores);
+  const ProjectedValue& predicted = row.predicted;
+  const bool is_unknown = !predicted.interval80 && !predicted.interval95;
+  const std::string within = is_unknown                                                              ? "unknown"
+                             : predicted.interval80 && Contains(*predicted.interval80, row.measured) ? "80 %"
+                             : predicted.interval95 && Contains(*predicted.interval95, row.measured) ? "95 %"
+                                                                                                     : "neither";
+  const std::optional<double> error = RelativeErrorOf(row);
+  std::string cores = FormatCores(predicted.cores);
   if (row.repeat > 0) cores += fmt::format(", repeat {}", row.repeat);
   return {{"name", is_first ? Name(row.factor) : ""},
-          {"trained", FormatCores(row.predicted.cores / row.predicted.ratio)},
+          {"trained", FormatCores(predicted.cores / predicted.ratio)},
           {"cores", cores},
-          {"ratio", FormatRatio(row.predicted.ratio)},
+          {"ratio", FormatRatio(predicted.ratio)},
           {"measured", FormatValue(row.factor, row.measured)},
-          {"predicted", FormatValue(row.factor, row.predicted.value)},
-          {"interval", FormatBounds(row.factor, row.predicted.interval80)},
-          {"error", FormatRelativeError(row)},
+          {"predicted", FormatValue(row.factor, predicted.value)},
+          {"interval", FormatBounds(row.factor, predicted.interval80)},
+          {"error", !error                       ? "–"
+                    : std::fabs(*error) < 0.0005 ? "0.0 %"
+                                                 : fmt::format("{:+.1f} %", 100 * *error)},
           {"within", within},
           {"isOutside", within == "neither"}};  // outside of both intervals
-}
-
-// Leaves out what was trained on the fewest runs until a table stays short; returns whether anything was.
-bool ShortenRows(std::vector<BacktestRow>& rows) {
-  std::set<double> splits;
-  for (const BacktestRow& row : rows) splits.insert(row.train_max);
-  const std::size_t all = rows.size();
-  while (rows.size() > kMostBacktestRows && splits.size() > 1) {
-    const double smallest = *splits.begin();
-    splits.erase(splits.begin());
-    std::erase_if(rows, [&](const BacktestRow& row) { return row.train_max == smallest; });
-  }
-  return rows.size() < all;
 }
 
 // The tags of backtest.txt.mustache.
 ReportData BacktestText(const std::vector<BacktestRow>& rows) {
   if (rows.empty()) return {{"error", ""}};
-  const Factor headline = Headline(rows);
+  const bool has_whole = std::ranges::count(rows, Factor::kParallelEfficiency, &BacktestRow::factor) > 0;
+  const Factor headline = has_whole ? Factor::kParallelEfficiency : rows.front().factor;
   std::vector<const BacktestRow*> all, of_headline;
   for (const BacktestRow& row : rows) {
     all.push_back(&row);
@@ -150,8 +125,6 @@ std::string NameCell(const std::vector<ErrorsAtRatio>& errors, std::size_t i) {
   return i > 0 && errors[i - 1].factor == errors[i].factor ? "" : Name(errors[i].factor);
 }
 
-std::string ClassCell(double ratio) { return FormatCores(ratio) + "×"; }
-
 std::string ShareCell(const std::optional<IntervalRecord>& own, const std::optional<IntervalRecord>& other) {
   if (!own || !other || other->score <= 0) return "-";
   return FormatSignificant(own->score / other->score, kScoreDigits) + "×";
@@ -164,11 +137,18 @@ ReportData BacktestSection(const Results& results, const std::string& series, co
   std::vector<BacktestRow> rows = PhaseRows(results, series, phase);
   if (rows.empty()) return false;
   const std::vector<std::string> sentences = SummarizeBacktest(rows, texts);
-  const bool is_shortened = ShortenRows(rows);
+  std::set<double> splits;
+  for (const BacktestRow& row : rows) splits.insert(row.train_max);
+  const std::size_t all = rows.size();
+  while (rows.size() > kMostBacktestRows && splits.size() > 1) {  // what was trained on the fewest runs goes first
+    const double smallest = *splits.begin();
+    splits.erase(splits.begin());
+    std::erase_if(rows, [&](const BacktestRow& row) { return row.train_max == smallest; });
+  }
   ReportData lines = ReportData::array();
   for (std::size_t i = 0; i < rows.size(); ++i)
     lines.push_back(BacktestLine(rows[i], i == 0 || rows[i - 1].factor != rows[i].factor));
-  return {{"sentences", sentences}, {"rows", std::move(lines)}, {"isShortened", is_shortened}};
+  return {{"sentences", sentences}, {"rows", std::move(lines)}, {"isShortened", rows.size() < all}};
 }
 
 std::vector<std::string> SummarizeBacktest(const Results& results, const std::string& series, const PhaseId& phase,
@@ -189,7 +169,7 @@ std::string FormatErrors(const std::vector<ErrorsAtRatio>& errors, std::size_t w
   std::vector<TableRow> cells = {Joined({"factor", "ratio"}, kErrorHeader)};
   std::vector<const PredictionErrors*> all;
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    cells.push_back(Joined({NameCell(errors, i), ClassCell(errors[i].ratio)}, ErrorCells(errors[i].errors)));
+    cells.push_back(Joined({NameCell(errors, i), FormatCores(errors[i].ratio) + "×"}, ErrorCells(errors[i].errors)));
     all.push_back(&errors[i].errors);
   }
   return FormatTable(cells, width) + Notes(all);
@@ -215,10 +195,11 @@ std::string FormatComparison(const BacktestComparison& comparison, std::size_t w
   for (std::size_t i = 0; i < comparison.errors.size(); ++i) {
     const PredictionErrors& a = comparison.errors[i].errors;
     const PredictionErrors& b = comparison.errors_against[i].errors;
-    cells.push_back({NameCell(comparison.errors, i), ClassCell(comparison.errors[i].ratio), FormatCount(a.points),
-                     ErrorCell(a.median), ErrorCell(b.median), ErrorCell(a.percentile90), ErrorCell(b.percentile90),
-                     ScoreCell(a.interval80), ScoreCell(b.interval80), ShareCell(a.interval80, b.interval80),
-                     ScoreCell(a.interval95), ScoreCell(b.interval95), ShareCell(a.interval95, b.interval95)});
+    cells.push_back({NameCell(comparison.errors, i), FormatCores(comparison.errors[i].ratio) + "×",
+                     FormatCount(a.points), ErrorCell(a.median), ErrorCell(b.median), ErrorCell(a.percentile90),
+                     ErrorCell(b.percentile90), ScoreCell(a.interval80), ScoreCell(b.interval80),
+                     ShareCell(a.interval80, b.interval80), ScoreCell(a.interval95), ScoreCell(b.interval95),
+                     ShareCell(a.interval95, b.interval95)});
   }
   return FormatTable(cells, width) + fmt::format("share: the score over that of {}, below 1× is better\n", other);
 }

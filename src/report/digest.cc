@@ -20,25 +20,27 @@ constexpr double kGood = 0.8, kFair = 0.5;  // efficiencies, as POP colours them
 constexpr std::size_t kWidestPhase = 24;    // columns, in a table
 constexpr const char* kNothing = "–";
 
-Tone ToneAt(double efficiency) {
-  return efficiency >= kGood ? Tone::kGood : efficiency >= kFair ? Tone::kFair : Tone::kBad;
-}
-
-std::optional<Factor> DigestEfficiency(const FactorRow& row) {
-  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
-    if (row.values[factor]) return factor;
+// The largest run of a phase, with the means of its repeats.
+void AddLargestRun(const std::vector<FactorRow>& rows, const TerminalStyle& style, Data& text) {
+  FactorRow largest = rows.back();
+  for (const FactorType& type : AllFactors()) {
+    double sum = 0, count = 0;
+    for (const FactorRow& row : rows) {
+      if (row.cores != largest.cores || !row.values[type.factor]) continue;
+      sum += *row.values[type.factor];
+      ++count;
+    }
+    if (count > 1) largest.values[type.factor] = sum / count;
   }
-  return std::nullopt;
-}
-
-void AddLargestRun(const FactorRow& row, const TerminalStyle& style, Data& text) {
-  const std::optional<Factor> factor = DigestEfficiency(row);
-  if (!factor) return;
-  const double value = *row.values[*factor];
-  text["ownEfficiency"] = NameInSentence(*factor);
-  text["run"] = fmt::format("{} @ {}", style.Painted(FormatFactor(value), ToneAt(value)),
-                            FormatCores(static_cast<double>(row.cores)));
-  const auto loss = FindLargestLoss(row);
+  const Factor factor =
+      largest.values[Factor::kGlobalEfficiency] ? Factor::kGlobalEfficiency : Factor::kParallelEfficiency;
+  if (!largest.values[factor]) return;
+  const double value = *largest.values[factor];
+  const Tone tone = value >= kGood ? Tone::kGood : value >= kFair ? Tone::kFair : Tone::kBad;
+  text["ownEfficiency"] = NameInSentence(factor);
+  text["run"] =
+      fmt::format("{} @ {}", style.Painted(FormatFactor(value), tone), FormatCores(static_cast<double>(largest.cores)));
+  const auto loss = FindLargestLoss(largest);
   if (!loss) return;
   std::string name = NameInSentence(loss->first);
   constexpr std::string_view kLong = "computation ";  // its names are twice as long as those of other factors
@@ -87,21 +89,6 @@ std::string NameInDigest(const PhaseKey& key, const Results& results) {
   return name.empty() ? "all runs" : name;
 }
 
-// The largest run of a phase, with the means of its repeats.
-FactorRow LargestRun(const std::vector<FactorRow>& rows) {
-  FactorRow largest = rows.back();
-  for (const FactorType& type : AllFactors()) {
-    double sum = 0, count = 0;
-    for (const FactorRow& row : rows) {
-      if (row.cores != largest.cores || !row.values[type.factor]) continue;
-      sum += *row.values[type.factor];
-      ++count;
-    }
-    if (count > 1) largest.values[type.factor] = sum / count;
-  }
-  return largest;
-}
-
 // A row of digest.txt.mustache; what is not known is a dash. Also what `run`, `value` and `until` of this phase are:
 // `ownEfficiency`, `ownPredicted` and `ownLevel`.
 Data PhaseRow(const PhaseKey& key, const std::vector<FactorRow>& rows, const Results& results, bool shows_times,
@@ -117,7 +104,7 @@ Data PhaseRow(const PhaseKey& key, const std::vector<FactorRow>& rows, const Res
                {"ownEfficiency", ""},
                {"ownPredicted", ""},
                {"ownLevel", ""}};
-  AddLargestRun(LargestRun(rows), style, text);
+  AddLargestRun(rows, style, text);
   if (const std::optional<KeptEfficiency> kept = FindKeptEfficiency(rows, projection)) {
     const std::string count = ShortCount(*kept);
     if (!count.empty()) text["until"] = count;
@@ -128,16 +115,6 @@ Data PhaseRow(const PhaseKey& key, const std::vector<FactorRow>& rows, const Res
   if (const RunChoice* run = SuggestedRun(*projection))
     text["next"] = FormatCores(run->cores) + (run->is_repeat ? " again" : "");
   return text;
-}
-
-// Factors whose curves miss their points by so much that following them further is a guess: "a, b and c".
-std::string Misfits(const std::vector<FactorProjection>& factors) {
-  std::vector<std::string> names;
-  for (const FactorProjection& factor : factors) {
-    const bool is_fitted = !factor.is_product && IsUsable(factor.fit.outcome) && !factor.fit.sigma_is_assumed;
-    if (is_fitted && factor.fit.sigma >= kLargeDeviation) names.push_back(NameInSentence(factor.factor));
-  }
-  return ListInWords(std::move(names));
 }
 
 // Parallel efficiency of the largest run without all noise that is removed; empty where that changes nothing.
@@ -151,23 +128,6 @@ std::string WithoutNoise(const PhaseKey& key, const Results& results) {
   return FormatFactor(*after);
 }
 
-// Runs beyond the fitted ones that are among the targets, and what the others predict for them.
-Data HeldBackRuns(const PhaseProjection& projection) {
-  Data texts = Data::array();
-  const FactorProjection* headline = Headline(projection);
-  if (headline == nullptr || projection.fitted_cores.empty()) return texts;
-  for (const DataPoint& run : headline->measured) {
-    const auto target = std::ranges::find(headline->targets, run.cores, &ProjectedValue::cores);
-    if (run.cores <= projection.fitted_cores.back() || target == headline->targets.end()) continue;
-    texts.push_back({{"cores", FormatCores(run.cores)},
-                     {"factor", NameInSentence(headline->factor)},
-                     {"measured", FormatFactor(run.value)},
-                     {"predicted", FormatFactor(target->value)},
-                     {"interval", FormatBounds(headline->factor, target->interval80, "–")}});
-  }
-  return texts;
-}
-
 // The tags of digest_notes.txt.mustache.
 Data NoteText(const PhaseKey& key, const PhaseProjection* projection, const Results& results) {
   Data note = {{"noise", WithoutNoise(key, results)}, {"obstacle", ""},        {"missing", ""},
@@ -179,10 +139,26 @@ Data NoteText(const PhaseKey& key, const PhaseProjection* projection, const Resu
   }
   const std::optional<ReliableRange>& range = projection->reliable_range;
   note["missing"] = DescribeMissing(*projection);
-  note["heldBack"] = HeldBackRuns(*projection);
+  if (const FactorProjection* headline = projection->fitted_cores.empty() ? nullptr : Headline(*projection)) {
+    for (const DataPoint& run : headline->measured) {
+      const auto target = std::ranges::find(headline->targets, run.cores, &ProjectedValue::cores);
+      if (run.cores <= projection->fitted_cores.back() || target == headline->targets.end()) continue;
+      note["heldBack"].push_back({{"cores", FormatCores(run.cores)},
+                                  {"factor", NameInSentence(headline->factor)},
+                                  {"measured", FormatFactor(run.value)},
+                                  {"predicted", FormatFactor(target->value)},
+                                  {"interval", FormatBounds(headline->factor, target->interval80, "–")}});
+    }
+  }
   note["isUnreliable"] =
       range && (range->reach == ReliableRange::Reach::kOnlyMeasured || range->reach == ReliableRange::Reach::kMisfit);
-  note["misfits"] = Misfits(projection->factors);
+  // Factors whose curves miss their points by so much that following them further is a guess.
+  std::vector<std::string> misfits;
+  for (const FactorProjection& factor : projection->factors) {
+    const bool is_fitted = !factor.is_product && IsUsable(factor.fit.outcome) && !factor.fit.sigma_is_assumed;
+    if (is_fitted && factor.fit.sigma >= kLargeDeviation) misfits.push_back(NameInSentence(factor.factor));
+  }
+  note["misfits"] = ListInWords(std::move(misfits));
   return note;
 }
 
@@ -215,20 +191,6 @@ std::vector<std::string> DigestNotes(const Results& results, const Partials& tex
   return sentences;
 }
 
-// The fitted core counts of the phases that are projected, where all have the same.
-void AddFittedCounts(const Results& results, Data& text) {
-  const std::vector<double>* counts = nullptr;
-  for (const PhaseProjection& projection : results.projections) {
-    if (projection.fitted_cores.empty()) continue;
-    if (counts != nullptr && *counts != projection.fitted_cores) return;
-    counts = &projection.fitted_cores;
-  }
-  if (counts == nullptr || counts->size() < 2) return;
-  text["counts"] = std::to_string(counts->size());
-  text["first"] = FormatCores(counts->front());
-  text["last"] = FormatCores(counts->back());
-}
-
 // The text that all phases have which have one; empty where they differ.
 std::string Shared(const Data& phases, const char* tag) {
   std::string shared;
@@ -240,65 +202,9 @@ std::string Shared(const Data& phases, const char* tag) {
   return shared;
 }
 
-// The tags of digest.txt.mustache and digest_legend.txt.mustache, but for `isWide`.
-Data DigestText(const Results& results, const TerminalStyle& style) {
-  Data phases = Data::array();
-  bool has_predictions = false;
-  const bool shows_times = std::ranges::none_of(results.projections, IsWithoutTime);
-  for (const PhaseKey& key : results.table.Keys()) {
-    const PhaseProjection* projection = FindPhase(results.projections, key);
-    phases.push_back(PhaseRow(key, results.table.Rows(key), results, shows_times, style));
-    has_predictions |= projection != nullptr && !projection->factors.empty() && projection->obstacle.empty();
-  }
-  Data text = {{"level", Shared(phases, "ownLevel")},
-               {"efficiency", Shared(phases, "ownEfficiency")},
-               {"predicted", Shared(phases, "ownPredicted")},
-               {"hasPredictions", has_predictions},
-               {"counts", ""},
-               {"phases", std::move(phases)}};
-  AddFittedCounts(results, text);
-  return text;
-}
-
 std::vector<FactorRow> LongestRows(const Results& results) {
   const std::vector<std::string> series = results.table.Series();
   return series.empty() ? std::vector<FactorRow>() : LongestPhase(results.table, series.front());
-}
-
-// A study by its longest phase.
-Data StudyText(const ListedStudy& study, bool shows_times, const TerminalStyle& style) {
-  const std::vector<FactorRow> rows = study.results ? LongestRows(*study.results) : std::vector<FactorRow>();
-  Data text = {{"name", kNothing},  {"run", kNothing},   {"loss", kNothing}, {"target", ""},
-               {"value", kNothing}, {"until", kNothing}, {"ownLevel", ""}};
-  if (!rows.empty()) text = PhaseRow(rows.front().Key(), rows, *study.results, shows_times, style);
-  const std::string phase = text["name"].get<std::string>();
-  text["phase"] = phase;
-  text["name"] = study.name;
-  text["link"] = study.results ? study.report : "";
-  text["isFailed"] = study.is_failed;
-  return text;
-}
-
-// The tags of batch.txt.mustache, but for `isWide`.
-Data BatchText(const std::vector<ListedStudy>& rows, const TerminalStyle& style) {
-  const bool shows_times = std::ranges::none_of(rows, [](const ListedStudy& row) {
-    if (!row.results) return false;
-    const std::vector<FactorRow> longest = LongestRows(*row.results);
-    const PhaseProjection* projection =
-        longest.empty() ? nullptr : FindPhase(row.results->projections, longest.front().Key());
-    return projection != nullptr && IsWithoutTime(*projection);
-  });
-  Data studies = Data::array();
-  std::string level;
-  for (const ListedStudy& row : rows) {
-    const Data& study = studies.emplace_back(StudyText(row, shows_times, style));
-    if (study["ownLevel"] != "") level = study["ownLevel"].get<std::string>();
-  }
-  const auto kept = std::ranges::count(rows, true, &ListedStudy::is_up_to_date);
-  return {{"studies", std::move(studies)},
-          {"level", level},
-          {"count", std::to_string(rows.size())},
-          {"upToDate", kept > 0 ? std::to_string(kept) : ""}};
 }
 
 // Wide if that fits.
@@ -315,12 +221,64 @@ std::string RenderFitting(const Partials& texts, const std::string& name, Data d
 }  // namespace
 
 std::string FormatBatch(const std::vector<ListedStudy>& rows, const Partials& texts, const TerminalStyle& style) {
-  return RenderFitting(texts, "batch.txt", BatchText(rows, style), style);
+  const bool shows_times = std::ranges::none_of(rows, [](const ListedStudy& row) {
+    if (!row.results) return false;
+    const std::vector<FactorRow> longest = LongestRows(*row.results);
+    const PhaseProjection* projection =
+        longest.empty() ? nullptr : FindPhase(row.results->projections, longest.front().Key());
+    return projection != nullptr && IsWithoutTime(*projection);
+  });
+  Data studies = Data::array();
+  std::string level;
+  for (const ListedStudy& row : rows) {
+    const std::vector<FactorRow> longest = row.results ? LongestRows(*row.results) : std::vector<FactorRow>();
+    Data study = {{"name", kNothing},  {"run", kNothing},   {"loss", kNothing}, {"target", ""},
+                  {"value", kNothing}, {"until", kNothing}, {"ownLevel", ""}};
+    if (!longest.empty()) study = PhaseRow(longest.front().Key(), longest, *row.results, shows_times, style);
+    const std::string phase = study["name"].get<std::string>();
+    study["phase"] = phase;
+    study["name"] = row.name;
+    study["link"] = row.results ? row.report : "";
+    study["isFailed"] = row.is_failed;
+    if (study["ownLevel"] != "") level = study["ownLevel"].get<std::string>();
+    studies.push_back(std::move(study));
+  }
+  const auto kept = std::ranges::count(rows, true, &ListedStudy::is_up_to_date);
+  const Data batch = {{"studies", std::move(studies)},
+                      {"level", level},
+                      {"count", std::to_string(rows.size())},
+                      {"upToDate", kept > 0 ? std::to_string(kept) : ""}};
+  return RenderFitting(texts, "batch.txt", batch, style);
 }
 
 std::string FormatDigest(const Results& results, const Partials& texts, const TerminalStyle& style) {
-  const Data digest = DigestText(results, style);
-  if (digest["phases"].empty()) return "";
+  Data phases = Data::array();
+  bool has_predictions = false;
+  const bool shows_times = std::ranges::none_of(results.projections, IsWithoutTime);
+  for (const PhaseKey& key : results.table.Keys()) {
+    const PhaseProjection* projection = FindPhase(results.projections, key);
+    phases.push_back(PhaseRow(key, results.table.Rows(key), results, shows_times, style));
+    has_predictions |= projection != nullptr && !projection->factors.empty() && projection->obstacle.empty();
+  }
+  if (phases.empty()) return "";
+  Data digest = {{"level", Shared(phases, "ownLevel")},
+                 {"efficiency", Shared(phases, "ownEfficiency")},
+                 {"predicted", Shared(phases, "ownPredicted")},
+                 {"hasPredictions", has_predictions},
+                 {"counts", ""},
+                 {"phases", std::move(phases)}};
+  const std::vector<double>* counts = nullptr;  // that were fitted, where all projected phases have the same
+  bool are_same = true;
+  for (const PhaseProjection& projection : results.projections) {
+    if (projection.fitted_cores.empty()) continue;
+    are_same = are_same && (counts == nullptr || *counts == projection.fitted_cores);
+    counts = &projection.fitted_cores;
+  }
+  if (are_same && counts != nullptr && counts->size() >= 2) {
+    digest["counts"] = std::to_string(counts->size());
+    digest["first"] = FormatCores(counts->front());
+    digest["last"] = FormatCores(counts->back());
+  }
   std::vector<std::string> sentences = DigestNotes(results, texts);
   std::ranges::move(RenderSentences(texts, "digest_legend.txt", digest), std::back_inserter(sentences));
   return RenderFitting(texts, "digest.txt", digest, style) + WrapSentences(sentences, style.columns);
