@@ -82,12 +82,6 @@ Data ComparedTargets(const std::vector<Side>& sides, const FactorProjection& fir
   return targets;
 }
 
-// Where the reliable range of a curve ends, when that is before the line of the chart.
-std::optional<double> EndsEarlier(const Side& side, Factor factor, const Chart& chart) {
-  const double end = ReliableUpTo(*side.projection, factor);
-  return chart.reliable_to_x && end < *chart.reliable_to_x ? std::optional(end) : std::nullopt;
-}
-
 Chart ComparedChart(const std::vector<Side>& sides, const FactorProjection* first, const std::string& heading) {
   Chart chart = EfficiencyChart(*sides.front().projection, Name(first->factor) + ": " + heading);
   chart.description = Name(first->factor) + " of " + heading +
@@ -104,25 +98,11 @@ Chart ComparedChart(const std::vector<Side>& sides, const FactorProjection* firs
     series.name = is_first ? "on the machine of the runs" : side.name;
     series.side = static_cast<int>(&side - sides.data());
     series.color = static_cast<int>(chart.series.size());
-    series.reliable_x = EndsEarlier(side, first->factor, chart);
+    const double end = ReliableUpTo(*side.projection, first->factor);
+    if (chart.reliable_to_x && end < *chart.reliable_to_x) series.reliable_x = end;
     chart.series.push_back(series);
   }
   return chart;
-}
-
-// Which of the factors gains most in the logarithm, as a product counts it.
-Factor LargestGain(const FactorRow& from, const FactorRow& to) {
-  Factor best = Factor::kLoadBalance;
-  double gain = -1e300;
-  for (const Factor factor : {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
-    if (!from.values[factor] || !to.values[factor]) continue;
-    const double now = std::log(*to.values[factor] / *from.values[factor]);
-    if (now > gain) {
-      gain = now;
-      best = factor;
-    }
-  }
-  return best;
 }
 
 // The tags of comparison.txt.mustache: parallel efficiency of the largest run of a phase, as measured and as a variant.
@@ -149,7 +129,14 @@ Data ComparisonText(const Side& measured, const Side& other, bool is_noise) {
   }
   if (!is_explained || is_slower || is_none) return text;
   text["share"] = FormatPercent(std::log(after / before) / -std::log(before));
-  const Factor factor = LargestGain(from, to);
+  Factor factor = Factor::kLoadBalance;  // that gains most in the logarithm, as a product counts it
+  double gain = -1e300;
+  for (const Factor part : {Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
+    if (!from.values[part] || !to.values[part]) continue;
+    const double now = std::log(*to.values[part] / *from.values[part]);
+    if (now > gain) factor = part;
+    gain = std::max(gain, now);
+  }
   const std::string now = FormatFactor(*to.values[factor]), then = FormatFactor(*from.values[factor]);
   if (now != then) text["factor"] = {{"name", NameInSentence(factor)}, {"before", now}, {"after", then}};
   return text;

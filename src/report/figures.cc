@@ -35,31 +35,6 @@ std::vector<double> AllTargets(const PhaseProjection& projection) {
   return targets;
 }
 
-// The number of targets that a report shows.
-std::size_t CountShown(const PhaseProjection& projection, const std::vector<double>& targets) {
-  const bool is_asked_for =
-      projection.fitted_cores.empty() || targets != DefaultTargets(projection.fitted_cores.back());
-  if (is_asked_for || !projection.reliable_range) return targets.size();
-  const auto beyond = std::ranges::upper_bound(targets, projection.reliable_range->cores);
-  return std::min(targets.size(), static_cast<std::size_t>(beyond - targets.begin()) + 1);
-}
-
-bool MeansSomething(const PerfectFactor& perfect) {
-  const bool may_be_any = perfect.gain80 && (!perfect.gain80->high || *perfect.gain80->high > kLargestGain);
-  return perfect.gain <= kLargestGain && !may_be_any;
-}
-
-void KeepMeaningful(KeyResults& key_results, double last) {
-  std::erase_if(key_results.perfect, [&](const PerfectAtTarget& at) { return at.cores > last; });
-  for (PerfectAtTarget& at : key_results.perfect) {
-    std::erase_if(at.factors, [](const PerfectFactor& perfect) { return !MeansSomething(perfect); });
-  }
-  std::erase_if(key_results.perfect, [](const PerfectAtTarget& at) { return at.factors.empty(); });
-  if (!key_results.time) return;
-  std::erase_if(key_results.time->targets, [&](const ProjectedTime& target) { return target.cores > last; });
-  key_results.time->iterations = 1;
-}
-
 using Reach = ReliableRange::Reach;
 
 // "uncertain beyond 32", or "unknown beyond 32" where nothing is known there.
@@ -258,7 +233,13 @@ PhaseProjection ShownProjection(const PhaseProjection& projection) {
   PhaseProjection shown = projection;
   const std::vector<double> targets = AllTargets(projection);
   if (targets.empty()) return shown;
-  const std::size_t count = CountShown(projection, targets);
+  std::size_t count = targets.size();
+  const bool is_asked_for =
+      projection.fitted_cores.empty() || targets != DefaultTargets(projection.fitted_cores.back());
+  if (!is_asked_for && projection.reliable_range) {
+    const auto beyond = std::ranges::upper_bound(targets, projection.reliable_range->cores);
+    count = std::min(count, static_cast<std::size_t>(beyond - targets.begin()) + 1);
+  }
   const double last = targets[count - 1];
   for (FactorProjection& factor : shown.factors) {
     factor.targets.resize(std::min(factor.targets.size(), count));
@@ -268,7 +249,19 @@ PhaseProjection ShownProjection(const PhaseProjection& projection) {
     std::erase_if(factor.predictors, [&](const PredictorValues& at) { return at.cores > last; });
   }
   std::erase_if(shown.dominant_at, [&](const auto& at) { return at.first > last; });
-  if (shown.key_results) KeepMeaningful(*shown.key_results, last);
+  if (!shown.key_results) return shown;
+  std::vector<PerfectAtTarget>& perfect = shown.key_results->perfect;
+  std::erase_if(perfect, [&](const PerfectAtTarget& at) { return at.cores > last; });
+  for (PerfectAtTarget& at : perfect) {
+    std::erase_if(at.factors, [](const PerfectFactor& one) {
+      const bool may_be_any = one.gain80 && (!one.gain80->high || *one.gain80->high > kLargestGain);
+      return !(one.gain <= kLargestGain) || may_be_any;
+    });
+  }
+  std::erase_if(perfect, [](const PerfectAtTarget& at) { return at.factors.empty(); });
+  if (!shown.key_results->time) return shown;
+  std::erase_if(shown.key_results->time->targets, [&](const ProjectedTime& target) { return target.cores > last; });
+  shown.key_results->time->iterations = 1;
   return shown;
 }
 

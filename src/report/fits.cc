@@ -21,30 +21,6 @@ std::string ModelName(const std::string& model, int dimension) {
 
 std::string FormatWeight(double weight) { return fmt::format("{:.0f} %", 100 * weight); }
 
-Data FitParameters(const FittedModel& fit) {
-  Data list = Data::array();
-  const std::size_t count = fit.parameters.size();
-  const bool has_error = fit.covariance.size() == count * count;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double error = has_error ? std::sqrt(std::max(0.0, fit.covariance[i * count + i])) : 0;
-    list.push_back({{"name", fit.names[i]},
-                    {"value", fmt::format("{:.6g}", fit.parameters[i])},
-                    {"error", has_error ? "± " + FormatSignificant(error, 2) : "error unknown"},
-                    {"atBound", static_cast<bool>(fit.at_bound[i])}});
-  }
-  return list;
-}
-
-Data FitResiduals(const FittedModel& fit) {
-  Data list = Data::array();
-  for (std::size_t i = 0; i < fit.residuals.size(); ++i) {
-    list.push_back({{"cores", FormatCores(fit.points[i].cores)},
-                    {"measured", FormatFactor(fit.points[i].value)},
-                    {"residual", fmt::format("{:+.4f}", fit.residuals[i])}});
-  }
-  return list;
-}
-
 Data FitFigure(const PhaseProjection& phase, const FactorProjection& projection, const std::string& slug,
                ReportModel& model) {
   Chart chart = EfficiencyChart(phase, Name(projection.factor));
@@ -66,16 +42,10 @@ Data FitFigure(const PhaseProjection& phase, const FactorProjection& projection,
 constexpr std::size_t kMostTargets = 5;
 constexpr double kShownWeight = 0.01;  // lighter models are listed by name
 
-// Some of the targets, evenly spaced, with the first and the last.
-std::vector<std::size_t> ShownTargets(std::size_t count) {
-  std::vector<std::size_t> shown;
-  const std::size_t wanted = std::min(count, kMostTargets);
-  for (std::size_t i = 0; i < wanted; ++i) shown.push_back(wanted == 1 ? 0 : i * (count - 1) / (wanted - 1));
-  return shown;
-}
-
 void AddCandidates(const FactorProjection& projection, Data& fit) {
-  const std::vector<std::size_t> shown = ShownTargets(projection.targets.size());
+  std::vector<std::size_t> shown;  // targets, evenly spaced, with the first and the last
+  const std::size_t count = projection.targets.size(), wanted = std::min(count, kMostTargets);
+  for (std::size_t i = 0; i < wanted; ++i) shown.push_back(wanted == 1 ? 0 : i * (count - 1) / (wanted - 1));
   Data cores = Data::array(), rows = Data::array();
   for (const std::size_t target : shown) cores.push_back(FormatCores(projection.targets[target].cores));
   std::vector<std::string> light, useless;
@@ -117,6 +87,21 @@ Data FitText(const PhaseProjection& phase, const FactorProjection& projection, c
                {"least", FormatSignificant(least, 2)},
                {"most", FormatSignificant(most, 2)}};
   }
+  Data parameters = Data::array(), residuals = Data::array();
+  const std::size_t count = fitted.parameters.size();
+  const bool has_error = fitted.covariance.size() == count * count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double error = has_error ? std::sqrt(std::max(0.0, fitted.covariance[i * count + i])) : 0;
+    parameters.push_back({{"name", fitted.names[i]},
+                          {"value", fmt::format("{:.6g}", fitted.parameters[i])},
+                          {"error", has_error ? "± " + FormatSignificant(error, 2) : "error unknown"},
+                          {"atBound", static_cast<bool>(fitted.at_bound[i])}});
+  }
+  for (std::size_t i = 0; i < fitted.residuals.size(); ++i) {
+    residuals.push_back({{"cores", FormatCores(fitted.points[i].cores)},
+                         {"measured", FormatFactor(fitted.points[i].value)},
+                         {"residual", fmt::format("{:+.4f}", fitted.residuals[i])}});
+  }
   Data fit = {{"name", type.name},
               {"factor", type.id},
               {"meaning", type.meaning},
@@ -129,8 +114,8 @@ Data FitText(const PhaseProjection& phase, const FactorProjection& projection, c
               {"sigma", fitted.sigma_is_assumed ? fmt::format("{} (assumed: no point to spare)", fitted.sigma)
                                                 : FormatSignificant(fitted.sigma, 2)},
               {"weights", std::move(weights)},
-              {"parameters", FitParameters(fitted)},
-              {"residuals", FitResiduals(fitted)},
+              {"parameters", std::move(parameters)},
+              {"residuals", std::move(residuals)},
               {"figure", false},
               {"chartRows", Data::array()}};
   AddCandidates(projection, fit);
@@ -190,28 +175,6 @@ const PredictorValues* LastReplayed(const PhaseProjection& phase, const FactorPr
   return last;
 }
 
-// They differ by more than the width of the 80 % interval of both together.
-bool Disagree(const FactorProjection& projection, const PredictorValues& at) {
-  const ProjectedValue* target = TargetAt(projection, at.cores);
-  if (target == nullptr || !target->interval80) return false;
-  return std::fabs(at.grown - at.curves) > target->interval80->high - target->interval80->low;
-}
-
-// The curve at the largest run, where only it counts, and what it says alone at the targets beyond.
-ChartSeries CurveAlone(const PhaseProjection& phase, const FactorProjection& projection) {
-  ChartSeries series;
-  for (const ProjectedValue& value : projection.curve) {
-    if (value.cores == phase.fitted_cores.back()) series.line.push_back({value.cores, value.value, ""});
-  }
-  for (const PredictorValues& at : projection.predictors) {
-    if (IsBeyondRuns(phase, at.cores)) series.line.push_back({at.cores, at.curves, ""});
-  }
-  series.dashed = true;
-  series.dashes = kThinDashes;
-  series.width = kThin;
-  return series;
-}
-
 }  // namespace
 
 std::string WeighedModel(const FactorProjection& projection) {
@@ -261,7 +224,17 @@ bool DrawPredictors(const PhaseProjection& phase, const std::vector<const Factor
   bool any = false, any_points = false;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     if (factors[i]->predictors.empty()) continue;
-    ChartSeries series = CurveAlone(phase, *factors[i]);
+    ChartSeries series;
+    // The curve at the largest run, where only it counts, and what it says alone at the targets beyond.
+    for (const ProjectedValue& value : factors[i]->curve) {
+      if (value.cores == phase.fitted_cores.back()) series.line.push_back({value.cores, value.value, ""});
+    }
+    for (const PredictorValues& at : factors[i]->predictors) {
+      if (IsBeyondRuns(phase, at.cores)) series.line.push_back({at.cores, at.curves, ""});
+    }
+    series.dashed = true;
+    series.dashes = kThinDashes;
+    series.width = kThin;
     series.id = chart.series[i].id;
     series.color = chart.series[i].color;
     series.is_chosen = chart.series[i].is_chosen;
@@ -286,8 +259,11 @@ Data PredictorText(const PhaseProjection& phase) {
   if (last == nullptr) return false;
   std::vector<std::string> disagreement;
   for (const PredictorValues& at : headline->predictors) {
+    const ProjectedValue* target = TargetAt(*headline, at.cores);
     const bool is_replayed = IsBeyondRuns(phase, at.cores) && at.cores <= last->cores;
-    if (is_replayed && Disagree(*headline, at)) disagreement.push_back(FormatCores(at.cores));
+    if (!is_replayed || target == nullptr || !target->interval80) continue;
+    const double width = target->interval80->high - target->interval80->low;  // of both predictors together
+    if (std::fabs(at.grown - at.curves) > width) disagreement.push_back(FormatCores(at.cores));
   }
   return {{"cores", FormatCores(last->cores)},    {"name", NameInSentence(headline->factor)},
           {"grown", FormatFactor(last->grown)},   {"curves", FormatFactor(last->curves)},

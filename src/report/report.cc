@@ -31,29 +31,25 @@ Data MeasuredRow(const std::string& name, Data cells) {
           {"depth", "0"}, {"isPlain", true}, {"cells", std::move(cells)}};
 }
 
-Data MeasuredRow(const FactorType& type, const std::vector<FactorRow>& runs) {
-  const FactorTree tree = TreeOf(runs);
-  Data cells = Data::array();
-  for (const FactorRow& run : runs) {
-    const std::optional<double>& value = run.values[type.factor];
-    cells.push_back(ColoredCell(value ? FormatValue(type.factor, *value) : "–",
-                                type.IsEfficiency() ? value : std::nullopt,
-                                value ? FormatError(type.factor, *value, run.standard_errors[type.factor]) : ""));
-  }
-  Data row = MeasuredRow(std::string(type.name), std::move(cells));
-  row["factor"] = type.id;
-  row["formula"] = FormulaOf(type.factor, tree);
-  row["depth"] = std::to_string(DepthOf(type.factor, tree));
-  row["isPlain"] = type.kind == FactorKind::kCheck;
-  return row;
-}
-
 Data MeasuredFactors(const std::vector<FactorRow>& runs, std::set<Factor>& used) {
   Data rows = Data::array();
+  const FactorTree tree = TreeOf(runs);
   for (const FactorType& type : AllFactors()) {
     if (!IsShown(type.factor, runs)) continue;
     used.insert(type.factor);
-    rows.push_back(MeasuredRow(type, runs));
+    Data cells = Data::array();
+    for (const FactorRow& run : runs) {
+      const std::optional<double>& value = run.values[type.factor];
+      cells.push_back(ColoredCell(value ? FormatValue(type.factor, *value) : "–",
+                                  type.IsEfficiency() ? value : std::nullopt,
+                                  value ? FormatError(type.factor, *value, run.standard_errors[type.factor]) : ""));
+    }
+    Data row = MeasuredRow(std::string(type.name), std::move(cells));
+    row["factor"] = type.id;
+    row["formula"] = FormulaOf(type.factor, tree);
+    row["depth"] = std::to_string(DepthOf(type.factor, tree));
+    row["isPlain"] = type.kind == FactorKind::kCheck;
+    rows.push_back(std::move(row));
   }
   Data times = Data::array(), iterations = Data::array(), spans = Data::array();
   for (const FactorRow& run : runs) {
@@ -124,15 +120,6 @@ Data DominanceRows(const PhaseProjection& phase) {
   return rows;
 }
 
-// The phase on the machine of the runs and on the others.
-std::vector<SampledMachine> SampledMachines(const Results& results, const PhaseProjection& projection) {
-  std::vector<SampledMachine> machines = {{kProjected, &projection}};
-  for (const Variant& variant : results.variants) {
-    machines.push_back({variant.name, FindPhase(variant.projections, {projection.series, projection.phase})});
-  }
-  return machines;
-}
-
 Data ProjectionSection(const Results& results, const PhaseProjection& phase, const PhaseNames& names,
                        const ReportParts& parts) {
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
@@ -140,7 +127,10 @@ Data ProjectionSection(const Results& results, const PhaseProjection& phase, con
   const bool is_grown = std::ranges::any_of(charted, [](const auto* factor) { return !factor->predictors.empty(); });
   Data chart_columns = Data::array(), columns = Data::array();
   for (const FactorProjection* factor : charted) chart_columns.push_back(FactorColumn(*factor));
-  auto [sampled, choices] = SampleValues(SampledMachines(results, phase), names.anchor);
+  std::vector<SampledMachine> machines = {{kProjected, &phase}};
+  for (const Variant& variant : results.variants)
+    machines.push_back({variant.name, FindPhase(variant.projections, {phase.series, phase.phase})});
+  auto [sampled, choices] = SampleValues(machines, names.anchor);
   if (sampled != false) parts.choices.push_back(std::move(choices));
   std::vector<const FactorProjection*> shown;
   std::vector<std::string> weights;
@@ -164,12 +154,6 @@ Data ProjectionSection(const Results& results, const PhaseProjection& phase, con
           {"targets", Targets(phase, shown)},
           {"predictors", TabulatePredictors(phase)},
           {"dominance", DominanceRows(phase)}};
-}
-
-PhaseNames NewNames(const std::string& series, const PhaseId& phase, std::set<std::string>& anchors) {
-  const std::string text = phase.Text();
-  const std::string heading = series.empty() ? text : series + (text.empty() ? "" : ", " + text);
-  return {heading.empty() ? "All runs" : heading, UniqueSlug(series.empty() ? text : series + "-" + text, anchors)};
 }
 
 Data SettingsText(const Results& results) {
@@ -212,18 +196,6 @@ Data RunTexts(const Results& results) {
   return runs;
 }
 
-Data FailureTexts(const Results& results) {
-  Data failures = Data::array();
-  for (const RunRecord& run : results.runs) {
-    if (run.error.empty()) continue;
-    std::string error = run.error;  // which usually begins with the path
-    if (error.starts_with(run.path)) error = error.substr(run.path.size());
-    error = error.substr(std::min(error.size(), error.find_first_not_of(":, ")));
-    failures.push_back(Data{{"path", run.path}, {"error", error}});
-  }
-  return failures;
-}
-
 Data DiagnosticTexts(const Results& results) {
   Data list = Data::array();
   const auto add = [&](const std::string& where, const std::vector<Finding>& findings) {
@@ -264,7 +236,10 @@ Data Glossary(const std::set<Factor>& used) {
 // The tags of a phase in docs/templates.md. `projection` is null where none was made.
 Data PhaseSection(const Results& results, const PhaseProjection* projection, const std::string& series,
                   const PhaseId& phase, const ReportParts& parts) {
-  const PhaseNames names = NewNames(series, phase, parts.anchors);
+  const std::string text = phase.Text();
+  const std::string title = series.empty() ? text : series + (text.empty() ? "" : ", " + text);
+  const PhaseNames names{title.empty() ? "All runs" : title,
+                         UniqueSlug(series.empty() ? text : series + "-" + text, parts.anchors)};
   const std::vector<FactorRow> rows = results.table.Rows(series, phase);
   const auto record = std::ranges::find(results.phases, phase, &PhaseRecord::id);
   const std::string obstacle = projection != nullptr ? projection->obstacle : "no projection was made";
@@ -296,36 +271,6 @@ Data PhaseSection(const Results& results, const PhaseProjection* projection, con
   return section;
 }
 
-NamedTexts DataFiles(const Results& results, const std::set<ReportFormat>& formats) {
-  NamedTexts files;
-  if (formats.count(ReportFormat::kCsv) > 0) {
-    files.emplace_back("factors.csv", WriteFactorCsv(results.table));
-    files.emplace_back("projection.csv", WriteProjectionCsv(results.projections));
-    for (const Variant& variant : results.variants) {
-      files.emplace_back("factors-" + variant.id + ".csv", WriteFactorCsv(variant.table));
-      files.emplace_back("projection-" + variant.id + ".csv", WriteProjectionCsv(variant.projections));
-    }
-  }
-  if (formats.count(ReportFormat::kJson) > 0) files.emplace_back("results.json", WriteResultsJson(results));
-  return files;
-}
-
-NamedTexts RenderedFiles(const Results& results, const ReportTemplates& templates,
-                         const std::set<ReportFormat>& formats) {
-  const ReportModel model = BuildReportModel(results, templates.partials);
-  NamedTexts files;
-  if (formats.count(ReportFormat::kHtml) > 0) {
-    files.emplace_back("report.html", RenderHtml(model, templates));
-  }
-  if (formats.count(ReportFormat::kMarkdown) > 0) {
-    files.emplace_back("report.md", RenderMarkdown(model, templates));
-    files.emplace_back("appendix.md", RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
-                                                     OutputForm::kMarkdown, templates.partials));
-    AddFigureFiles(model, files);
-  }
-  return files;
-}
-
 }  // namespace
 
 ReportModel BuildReportModel(const Results& all_results, const Partials& texts) {
@@ -341,6 +286,14 @@ ReportModel BuildReportModel(const Results& all_results, const Partials& texts) 
       phases.push_back(PhaseSection(results, FindPhase(results.projections, {series, phase}), series, phase, parts));
     }
   }
+  Data failures = Data::array();
+  for (const RunRecord& run : results.runs) {
+    if (run.error.empty()) continue;
+    std::string error = run.error;  // which usually begins with the path
+    if (error.starts_with(run.path)) error = error.substr(run.path.size());
+    error = error.substr(std::min(error.size(), error.find_first_not_of(":, ")));
+    failures.push_back(Data{{"path", run.path}, {"error", error}});
+  }
   std::size_t all = 0, shown = 0;
   Data timelines = Timelines(results, model, all, shown);
   model.data = {{"title", results.title},
@@ -350,7 +303,7 @@ ReportModel BuildReportModel(const Results& all_results, const Partials& texts) 
                 {"isMuchOutside", !OutsideOfPhases(results, kMuchOutside).empty()},
                 {"settings", SettingsText(results)},
                 {"runs", RunTexts(results)},
-                {"failures", FailureTexts(results)},
+                {"failures", std::move(failures)},
                 {"doubts", DoubtsOf(results.table.findings)},
                 {"severalPhases", phases.size() > 1},
                 {"phases", std::move(phases)},
@@ -367,8 +320,24 @@ ReportModel BuildReportModel(const Results& all_results, const Partials& texts) 
 std::vector<std::filesystem::path> WriteReport(const Results& results, const ReportTemplates& templates,
                                                const std::filesystem::path& folder,
                                                const std::set<ReportFormat>& formats) {
-  NamedTexts files = RenderedFiles(results, templates, formats);
-  for (auto& file : DataFiles(results, formats)) files.push_back(std::move(file));
+  const ReportModel model = BuildReportModel(results, templates.partials);
+  NamedTexts files;
+  if (formats.contains(ReportFormat::kHtml)) files.emplace_back("report.html", RenderHtml(model, templates));
+  if (formats.contains(ReportFormat::kMarkdown)) {
+    files.emplace_back("report.md", RenderMarkdown(model, templates));
+    files.emplace_back("appendix.md", RenderTemplate(templates.partials.at("report_appendix.md"), model.data,
+                                                     OutputForm::kMarkdown, templates.partials));
+    AddFigureFiles(model, files);
+  }
+  if (formats.contains(ReportFormat::kCsv)) {
+    files.emplace_back("factors.csv", WriteFactorCsv(results.table));
+    files.emplace_back("projection.csv", WriteProjectionCsv(results.projections));
+    for (const Variant& variant : results.variants) {
+      files.emplace_back("factors-" + variant.id + ".csv", WriteFactorCsv(variant.table));
+      files.emplace_back("projection-" + variant.id + ".csv", WriteProjectionCsv(variant.projections));
+    }
+  }
+  if (formats.contains(ReportFormat::kJson)) files.emplace_back("results.json", WriteResultsJson(results));
   return WriteFiles(folder, files);
 }
 
