@@ -93,37 +93,11 @@ std::string Worded(Reliability level, const std::string& value, const std::strin
   return level == Reliability::kUncertain ? "(" + interval + ")" : value;
 }
 
-std::string EfficiencyAt(const PhaseProjection& phase, const FactorProjection& factor, const ProjectedValue& target) {
-  const std::string interval = FormatBounds(factor.factor, target.interval80, "–");
-  const std::string value = fmt::format("{} ({})", FormatFactor(target.value), interval);
-  const std::string text = Worded(ReliabilityOf(phase, factor.factor, target.cores), value, interval);
-  const std::string runs = MeasuredAt(factor, target.cores);
-  return runs.empty() ? text : text + ", measured " + runs;
-}
-
 std::string TimeAt(const PhaseProjection& phase, double cores) {
   const std::vector<ProjectedTime>& times = phase.key_results->time->targets;
   const auto time = std::ranges::find(times, cores, &ProjectedTime::cores);
   if (time == times.end() || !time->interval80) return kUnknownValue;
   return Worded(ReliabilityOf(phase, Factor::kSpeedup, cores), FormatTime(*time), FormatTimeBounds(*time->interval80));
-}
-
-// A phase in targets.txt.mustache; nothing without targets.
-std::optional<ReportData> PhaseTargets(const PhaseProjection& phase, bool several_series) {
-  const FactorProjection* headline = Headline(phase);
-  if (headline == nullptr || headline->targets.empty()) return std::nullopt;
-  const std::string name = NameOfPhase({phase.series, phase.phase}, several_series);
-  const bool has_times = phase.key_results && phase.key_results->time;
-  ReportData targets = ReportData::array();
-  for (const ProjectedValue& target : headline->targets) {
-    targets.push_back({{"cores", FormatCores(target.cores)},
-                       {"efficiency", EfficiencyAt(phase, *headline, target)},
-                       {"time", has_times ? TimeAt(phase, target.cores) : ""}});
-  }
-  return ReportData{{"name", name.empty() ? "all runs" : Shorten(name, kWidestName)},
-                    {"factor", NameInSentence(headline->factor)},
-                    {"hasTimes", has_times},
-                    {"targets", std::move(targets)}};
 }
 
 constexpr std::size_t kMostRules = 8;  // chosen: they fit into two lines
@@ -388,15 +362,32 @@ std::string FormatTargets(const std::vector<PhaseProjection>& projections, const
   const auto is_other = [&](const PhaseProjection& one) { return one.series != projections.front().series; };
   const bool several_series = std::ranges::any_of(projections, is_other);
   for (const PhaseProjection& projection : projections) {
-    if (std::optional<ReportData> phase = PhaseTargets(projection, several_series)) phases.push_back(std::move(*phase));
+    const FactorProjection* headline = Headline(projection);
+    if (headline == nullptr || headline->targets.empty()) continue;
+    const std::string name = NameOfPhase({projection.series, projection.phase}, several_series);
+    const bool has_times = projection.key_results && projection.key_results->time;
+    ReportData targets = ReportData::array();
+    for (const ProjectedValue& target : headline->targets) {
+      const std::string interval = FormatBounds(headline->factor, target.interval80, "–");
+      const std::string value = fmt::format("{} ({})", FormatFactor(target.value), interval);
+      const Reliability level = ReliabilityOf(projection, headline->factor, target.cores);
+      const std::string runs = MeasuredAt(*headline, target.cores);
+      targets.push_back({{"cores", FormatCores(target.cores)},
+                         {"efficiency", Worded(level, value, interval) + (runs.empty() ? "" : ", measured " + runs)},
+                         {"time", has_times ? TimeAt(projection, target.cores) : ""}});
+    }
+    phases.push_back({{"name", name.empty() ? "all runs" : Shorten(name, kWidestName)},
+                      {"factor", NameInSentence(headline->factor)},
+                      {"hasTimes", has_times},
+                      {"targets", std::move(targets)}});
   }
   if (phases.empty()) return "";
-  ReportData targets = {{"targets", phases[0]["targets"]}, {"phases", phases}};  // the first are a heading
+  ReportData data = {{"targets", phases[0]["targets"]}, {"phases", phases}};  // the first are a heading
   std::string text;
   for (const int layout : {0, 1, 2}) {
-    targets["isWide"] = layout == 0;
-    targets["isTall"] = layout == 1;
-    text = RenderText(texts, "targets.txt", targets);
+    data["isWide"] = layout == 0;
+    data["isTall"] = layout == 1;
+    text = RenderText(texts, "targets.txt", data);
     if (IsWithin(text, style.columns)) break;
   }
   return text;

@@ -104,16 +104,6 @@ Data TimeText(const PhaseProjection& projection) {
           {"phaseHours", time->iterations != 1 ? hours(target->seconds * time->iterations) : ""}};
 }
 
-// Efficiency as projected, to compare with what it would be.
-std::optional<double> ValueAt(const PhaseProjection& projection, Factor factor, double cores) {
-  const FactorProjection* found = projection.Find(factor);
-  if (found == nullptr) return std::nullopt;
-  for (const ProjectedValue& target : found->targets) {
-    if (target.cores == cores) return target.value;
-  }
-  return std::nullopt;
-}
-
 Data GainText(const PhaseProjection& projection) {
   const std::optional<double> cores = MainTarget(projection, Factor::kParallelEfficiency);
   const auto& targets = projection.key_results->perfect;
@@ -125,10 +115,12 @@ Data GainText(const PhaseProjection& projection) {
   const bool has_interval = level != Reliability::kUnknown && best.gain80;
   const Factor whole = best.parallel_efficiency ? Factor::kParallelEfficiency : Factor::kGlobalEfficiency;
   const std::optional<double> then = best.parallel_efficiency ? best.parallel_efficiency : best.global_efficiency;
-  const std::optional<double> now = ValueAt(projection, whole, *cores);
   Data changed = false;
-  if (is_reliable && then && now)
-    changed = {{"name", NameInSentence(whole)}, {"then", FormatFactor(*then)}, {"now", FormatFactor(*now)}};
+  if (const FactorProjection* found = projection.Find(whole); found != nullptr && is_reliable && then) {
+    const auto now = std::ranges::find(found->targets, *cores, &ProjectedValue::cores);
+    if (now != found->targets.end())
+      changed = {{"name", NameInSentence(whole)}, {"then", FormatFactor(*then)}, {"now", FormatFactor(now->value)}};
+  }
   return {{"cores", FormatCores(*cores)},
           {"name", NameInSentence(best.factor)},
           {"value", is_reliable ? FormatGain(best.gain) : ""},
@@ -227,16 +219,6 @@ Data TimeTable(const PhaseProjection& projection) {
   return ResultTable("Time and cost at the targets", std::move(header), std::move(rows));
 }
 
-// The efficiency that all factors of the table are part of.
-Factor CommonWhole(const std::vector<PerfectAtTarget>& targets) {
-  for (const PerfectAtTarget& at : targets) {
-    for (const PerfectFactor& perfect : at.factors) {
-      if (perfect.global_efficiency) return Factor::kGlobalEfficiency;
-    }
-  }
-  return Factor::kParallelEfficiency;
-}
-
 // The gain as far as it is known.
 Data GainCell(const PhaseProjection& projection, double cores, const PerfectFactor& perfect, Factor whole) {
   std::string detail = FormatOpenBounds(perfect.gain80, " – ", FormatGainSize);
@@ -251,58 +233,6 @@ Data GainCell(const PhaseProjection& projection, double cores, const PerfectFact
     detail += "; " + FormatSeconds(*perfect.seconds);
   }
   return Cell(Name(perfect.factor) + " " + FormatGain(perfect.gain), detail);
-}
-
-// Without factors above 1, and those that a report does not have.
-std::vector<PerfectAtTarget> WithGains(const PhaseProjection& projection) {
-  std::vector<PerfectAtTarget> targets = projection.key_results->perfect;
-  for (PerfectAtTarget& at : targets) {
-    std::erase_if(at.factors, [&](const PerfectFactor& perfect) {
-      const FactorProjection* factor = projection.Find(perfect.factor);
-      return perfect.gain < 0 || (factor != nullptr && !IsShown(*factor));
-    });
-  }
-  return targets;
-}
-
-// False without any gain.
-Data PerfectTable(const PhaseProjection& projection) {
-  const std::vector<PerfectAtTarget> targets = WithGains(projection);
-  const Factor whole = CommonWhole(targets);
-  std::size_t most = 0;
-  for (const PerfectAtTarget& at : targets) most = std::max(most, at.factors.size());
-  Data header = Data::array({Cell("Cores", "beyond the runs")}), rows = Data::array();
-  for (std::size_t rank = 1; rank <= most; ++rank) {
-    header.push_back(Cell(rank == 1 ? "Largest gain" : fmt::format("No. {}", rank)));
-  }
-  for (const PerfectAtTarget& at : targets) {
-    Data cells = Data::array();
-    for (std::size_t i = 0; i < most; ++i)
-      cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole) : Cell("–"));
-    if (std::ranges::all_of(cells, [](const Data& cell) { return cell["text"] == "–"; })) continue;
-    const Reliability level = ReliabilityOf(projection, at.cores);
-    rows.push_back(ResultRow(TargetCell(projection, at.cores, level), std::move(cells)));
-  }
-  if (most == 0 || rows.empty()) return false;
-  const std::string caption =
-      fmt::format("Potential gain from removing each loss, with the resulting {}{}", NameInSentence(whole),
-                  projection.key_results->time ? " and time per iteration" : "");
-  return ResultTable(caption, std::move(header), std::move(rows), true);
-}
-
-Data NextRunTable(const NextRuns& next) {
-  Data rows = Data::array();
-  for (const RunChoice& choice : next.choices) {
-    Data cells = {Cell(FormatWidth(choice.width)),
-                  Cell(choice.core_hours ? FormatCoreHours(*choice.core_hours) : "unknown")};
-    rows.push_back(ResultRow(Cell(FormatCores(choice.cores) + (choice.is_repeat ? " (again)" : "")), std::move(cells)));
-  }
-  const std::string caption =
-      fmt::format("Suggested next runs: width of the 80 % interval of {} at {} cores, now {}",
-                  NameInSentence(next.factor), FormatCores(next.target), FormatWidth(next.width));
-  return ResultTable(caption,
-                     {Cell("Cores"), Cell("Width", "expected after the run"), Cell("Core hours", "of this phase")},
-                     std::move(rows));
 }
 
 }  // namespace
@@ -380,13 +310,55 @@ Data TabulateOutlook(const PhaseProjection& projection) {
 Data TabulateGains(const PhaseProjection& projection) {
   Data tables = Data::array();
   if (!projection.key_results || projection.key_results->perfect.empty()) return tables;
-  if (Data perfect = PerfectTable(projection); perfect.is_object()) tables.push_back(std::move(perfect));
+  std::vector<PerfectAtTarget> targets = projection.key_results->perfect;
+  for (PerfectAtTarget& at : targets) {  // without factors above 1, and those that a report does not have
+    std::erase_if(at.factors, [&](const PerfectFactor& perfect) {
+      const FactorProjection* factor = projection.Find(perfect.factor);
+      return perfect.gain < 0 || (factor != nullptr && !IsShown(*factor));
+    });
+  }
+  const bool is_global = std::ranges::any_of(targets, [](const PerfectAtTarget& at) {
+    return std::ranges::any_of(at.factors, [](const auto& perfect) { return perfect.global_efficiency.has_value(); });
+  });
+  const Factor whole = is_global ? Factor::kGlobalEfficiency : Factor::kParallelEfficiency;
+  std::size_t most = 0;
+  for (const PerfectAtTarget& at : targets) most = std::max(most, at.factors.size());
+  Data header = Data::array({Cell("Cores", "beyond the runs")}), rows = Data::array();
+  for (std::size_t rank = 1; rank <= most; ++rank) {
+    header.push_back(Cell(rank == 1 ? "Largest gain" : fmt::format("No. {}", rank)));
+  }
+  for (const PerfectAtTarget& at : targets) {
+    Data cells = Data::array();
+    for (std::size_t i = 0; i < most; ++i)
+      cells.push_back(i < at.factors.size() ? GainCell(projection, at.cores, at.factors[i], whole) : Cell("–"));
+    if (std::ranges::all_of(cells, [](const Data& cell) { return cell["text"] == "–"; })) continue;
+    const Reliability level = ReliabilityOf(projection, at.cores);
+    rows.push_back(ResultRow(TargetCell(projection, at.cores, level), std::move(cells)));
+  }
+  if (rows.empty()) return tables;
+  const std::string caption =
+      fmt::format("Potential gain from removing each loss, with the resulting {}{}", NameInSentence(whole),
+                  projection.key_results->time ? " and time per iteration" : "");
+  tables.push_back(ResultTable(caption, std::move(header), std::move(rows), true));
   return tables;
 }
 
 Data TabulateNextRuns(const PhaseProjection& projection) {
   Data tables = Data::array();
-  if (projection.key_results && projection.next_runs) tables.push_back(NextRunTable(*projection.next_runs));
+  if (!projection.key_results || !projection.next_runs) return tables;
+  const NextRuns& next = *projection.next_runs;
+  Data rows = Data::array();
+  for (const RunChoice& choice : next.choices) {
+    Data cells = {Cell(FormatWidth(choice.width)),
+                  Cell(choice.core_hours ? FormatCoreHours(*choice.core_hours) : "unknown")};
+    rows.push_back(ResultRow(Cell(FormatCores(choice.cores) + (choice.is_repeat ? " (again)" : "")), std::move(cells)));
+  }
+  const std::string caption =
+      fmt::format("Suggested next runs: width of the 80 % interval of {} at {} cores, now {}",
+                  NameInSentence(next.factor), FormatCores(next.target), FormatWidth(next.width));
+  tables.push_back(ResultTable(
+      caption, {Cell("Cores"), Cell("Width", "expected after the run"), Cell("Core hours", "of this phase")},
+      std::move(rows)));
   return tables;
 }
 

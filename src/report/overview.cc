@@ -55,15 +55,6 @@ Chart OverviewChart(const Results& results, const PhaseProjection& phase, const 
   return chart;
 }
 
-// The same in its own pixels on a phone, so that its text can be read.
-Chart NarrowChart(Chart chart) {
-  chart.width = 380;
-  chart.height = 360;
-  chart.legend = LegendPlace::kAbove;
-  chart.title = "Efficiency against cores";  // there is no room for the phase
-  return chart;
-}
-
 // Factors that multiply to an efficiency, at one core count.
 struct Split {
   Factor whole = Factor::kParallelEfficiency;
@@ -81,20 +72,6 @@ std::vector<double> LossShares(const Split& split) {
   std::vector<double> shares;
   for (const auto& [factor, value] : split.parts) shares.push_back(sum > 0 ? lost * weight(value) / sum : 0);
   return shares;
-}
-
-std::optional<Split> MeasuredSplit(const FactorRow& row) {
-  std::vector<Factor> known;
-  for (const FactorType& type : AllFactors()) {
-    if (row.values[type.factor]) known.push_back(type.factor);
-  }
-  const std::optional<Factor> whole = WholeAmong(known);
-  if (!whole || !row.values[*whole]) return std::nullopt;
-  Split split{*whole, *row.values[*whole], {}};
-  for (const Factor factor : LossesAmong(known)) {
-    if (!IsWithoutDevices(factor, *row.values[factor])) split.parts.emplace_back(factor, *row.values[factor]);
-  }
-  return split;
 }
 
 // The last count at which the whole and all its parts are reliable.
@@ -132,11 +109,6 @@ std::optional<std::pair<Factor, double>> LargestShare(const Split& split) {
   return factor == split.whole ? std::nullopt : std::optional(std::pair(factor, *most));
 }
 
-std::optional<Factor> WorstFactor(const Split& split) {
-  const auto largest = LargestShare(split);
-  return largest ? std::optional(largest->first) : std::nullopt;
-}
-
 // The largest run and how far its losses are reliable, where that is beyond.
 struct Ends {
   std::optional<Split> measured, projected;
@@ -149,34 +121,22 @@ struct Ends {
 Ends FindEnds(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
   Ends ends;
   if (rows.empty()) return ends;
-  ends.measured = MeasuredSplit(rows.back());
-  ends.largest = static_cast<double>(rows.back().cores);
-  if (projection == nullptr || !projection->reliable_range || !ends.measured) return ends;
+  const FactorRow& row = rows.back();
+  ends.largest = static_cast<double>(row.cores);
+  std::vector<Factor> known;
+  for (const FactorType& type : AllFactors()) {
+    if (row.values[type.factor]) known.push_back(type.factor);
+  }
+  const std::optional<Factor> whole = WholeAmong(known);
+  if (!whole || !row.values[*whole]) return ends;
+  ends.measured = {*whole, *row.values[*whole], {}};
+  for (const Factor factor : LossesAmong(known)) {
+    if (!IsWithoutDevices(factor, *row.values[factor])) ends.measured->parts.emplace_back(factor, *row.values[factor]);
+  }
+  if (projection == nullptr || !projection->reliable_range) return ends;
   ends.last = ReliableUpTo(*projection, *ends.measured);
   if (ends.last > ends.largest) ends.projected = SplitAt(*projection, *ends.measured, ends.last);
   return ends;
-}
-
-// The losses at a count that several phases are compared at, where those of this one are reliable there.
-Ends EndsAt(const Ends& ends, const PhaseProjection* projection, double common) {
-  Ends at = ends;
-  at.projected.reset();
-  at.last = common;
-  if (ends.measured && projection != nullptr && ends.last >= common && common > ends.largest)
-    at.projected = SplitAt(*projection, *ends.measured, common);
-  return at;
-}
-
-// The ids of the efficiencies that a part of the split is part of.
-std::string AffectedBy(Factor factor, const Split& split) {
-  std::vector<Factor> parts;
-  for (const auto& part : split.parts) parts.push_back(part.first);
-  std::vector<std::string> affected;
-  for (const Factor whole : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
-    const std::vector<Factor> own = PartsOf(whole, parts);
-    if (std::ranges::find(own, factor) != own.end()) affected.emplace_back(Describe(whole).id);
-  }
-  return Join(affected, " ");
 }
 
 Data LostTime(const Ends& ends, const std::string& heading) {
@@ -194,16 +154,23 @@ Data LostTime(const Ends& ends, const std::string& heading) {
   if (ends.projected) bands.push_back(band(ends.last, *ends.projected));
   const std::vector<double> before = LossShares(*ends.measured);
   const std::vector<double> after = ends.projected ? LossShares(*ends.projected) : std::vector<double>(before.size());
+  const auto worst = LargestShare(*ends.Last());
+  std::vector<Factor> parts;
+  for (const auto& part : ends.measured->parts) parts.push_back(part.first);
   Data rows = Data::array();
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const FactorType& type = Describe(ends.measured->parts[i].first);
+    std::vector<std::string> affected;  // ids of the efficiencies that the part belongs to
+    for (const Factor whole : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
+      if (std::ranges::count(PartsOf(whole, parts), parts[i]) > 0) affected.emplace_back(Describe(whole).id);
+    }
+    const FactorType& type = Describe(parts[i]);
     rows.push_back({{"name", type.name},
                     {"factor", type.id},
-                    {"affects", AffectedBy(type.factor, *ends.measured)},
+                    {"affects", Join(affected, " ")},
                     {"color", std::to_string(type.look.color)},
                     {"measured", FormatPercent(before[i])},
                     {"projected", ends.projected ? FormatPercent(after[i]) : ""},
-                    {"isWorst", type.factor == WorstFactor(*ends.Last())}});
+                    {"isWorst", worst && type.factor == worst->first}});
   }
   return {{"svg", RenderBands("Lost time by factor: " + heading,
                               "Shares of the time of all cores, as in the table below.", bands)},
@@ -212,12 +179,6 @@ Data LostTime(const Ends& ends, const std::string& heading) {
           {"measured", lost(*ends.measured)},
           {"projected", ends.projected ? lost(*ends.projected) : ""},
           {"rows", std::move(rows)}};
-}
-
-// The curve of the efficiency that verdicts grade; null without any.
-const FactorProjection* GradedCurve(const PhaseProjection& projection) {
-  const FactorProjection* global = projection.Find(Factor::kGlobalEfficiency);
-  return global != nullptr && !global->curve.empty() ? global : Headline(projection);
 }
 
 // The count up to which the level is kept, in one of the ways that verdict.txt.mustache knows. `reliable`: the last
@@ -253,7 +214,7 @@ Data Verdict(const Results& results, const std::vector<FactorRow>& rows, const P
   const bool is_projected = projection != nullptr && projection->reliable_range.has_value();
   const double reliable = is_projected ? ReliableUpTo(*projection, kept->factor) : 0;
   const bool has_reference = KnowsTimesOnly(rows.back()) && results.table.reference;
-  const std::optional<Factor> worst = ends.Last() != nullptr ? WorstFactor(*ends.Last()) : std::nullopt;
+  const auto worst = ends.Last() != nullptr ? LargestShare(*ends.Last()) : std::nullopt;
   // The reference is the run that the efficiency compares with; `reliable` is empty where nothing is beyond the runs.
   Data text = {{"level", fmt::format("{:g}", 100 * kept->level)},
                {"name", kept->factor == Factor::kGlobalEfficiency ? "efficiency" : NameInSentence(kept->factor)},
@@ -261,7 +222,7 @@ Data Verdict(const Results& results, const std::vector<FactorRow>& rows, const P
                {"smallest", FormatCoreCount(kept->smallest)},
                {"largest", FormatCores(kept->largest)},
                {"value", FormatFactor(kept->at_largest)},
-               {"worst", worst ? NameInSentence(*worst) : ""},
+               {"worst", worst ? NameInSentence(worst->first) : ""},
                {"reliable", ""},
                {"ratio", ""},
                {"isProjected", is_projected}};
@@ -297,15 +258,15 @@ Data Numbers(const Data& verdict, const Ends& ends) {
     add("Reliable to", text("reliable"), text("ratio"));
   }
   const Split* last = ends.Last();
-  const std::optional<Factor> worst = last != nullptr ? WorstFactor(*last) : std::nullopt;
+  const auto worst = last != nullptr ? LargestShare(*last) : std::nullopt;
   if (!worst) return numbers;
-  const auto part = std::ranges::find(last->parts, *worst, &std::pair<Factor, double>::first);
+  const auto part = std::ranges::find(last->parts, worst->first, &std::pair<Factor, double>::first);
   const double gain = 1 / part->second - 1;
   if (gain < kSmallGain) return numbers;
   const std::string faster = gain < 1     ? FormatPercent(gain) + " faster"
                              : gain <= 10 ? fmt::format("{:.1f} times as fast", 1 + gain)
                                           : "more than 10 times as fast";
-  add("Largest potential gain", Name(*worst),
+  add("Largest potential gain", Name(worst->first),
       fmt::format("{} if it were perfect, on {}", faster, FormatCoreCount(ends.CoresOfLast())));
   return numbers;
 }
@@ -342,7 +303,9 @@ Chart SmallMultiple(const PhaseProjection& projection, const std::string& headin
   chart.height = 170;
   chart.legend = LegendPlace::kBeside;
   chart.x_label = chart.y_label = chart.split_label = chart.reliable_label = chart.unknown_label = "";
-  if (const FactorProjection* graded = GradedCurve(projection)) {
+  const FactorProjection* global = projection.Find(Factor::kGlobalEfficiency);
+  const bool has_global = global != nullptr && !global->curve.empty();
+  if (const FactorProjection* graded = has_global ? global : Headline(projection)) {  // as verdicts do
     chart.series = {FactorSeries(*graded, true)};
     chart.series.front().outer_band.clear();
     MarkReliableRange(projection, graded->factor, chart);
@@ -377,7 +340,12 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
                                 const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
                                 std::optional<double> common) {
   Ends ends = FindEnds(rows, projection);
-  if (common) ends = EndsAt(ends, projection, *common);
+  if (common) {  // where several phases are compared, if the losses of this one are reliable there
+    ends.projected.reset();
+    if (ends.measured && projection != nullptr && ends.last >= *common && *common > ends.largest)
+      ends.projected = SplitAt(*projection, *ends.measured, *common);
+    ends.last = *common;
+  }
   Data tags = {{"verdict", ""},
                {"sure", ""},
                {"numbers", Data::array()},
@@ -407,9 +375,15 @@ Data OverviewWithFigures(const Results& results, const std::vector<FactorRow>& r
                          const PhaseNames& names, const ReportParts& parts) {
   Data tags = OverviewWithoutFigures(results, rows, projection, names, parts.texts, parts.common).tags;
   if (projection == nullptr || !projection->obstacle.empty()) return tags;
-  const Chart chart = OverviewChart(results, *projection, names.heading);
+  Chart chart = OverviewChart(results, *projection, names.heading);
   tags["figure"] = AddChart(chart, names.anchor + "-projection.svg", parts.model);
-  if (results.table.Keys().size() <= kMostNarrowCharts) tags["narrow"] = RenderSvg(NarrowChart(chart), false);
+  if (results.table.Keys().size() <= kMostNarrowCharts) {  // in its own pixels on a phone, so that its text can be read
+    chart.width = 380;
+    chart.height = 360;
+    chart.legend = LegendPlace::kAbove;
+    chart.title = "Efficiency against cores";  // there is no room for the phase
+    tags["narrow"] = RenderSvg(chart, false);
+  }
   tags["small"] = RenderSvg(SmallMultiple(*projection, names.heading), false);
   return tags;
 }

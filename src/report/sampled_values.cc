@@ -16,14 +16,6 @@ namespace {
 
 using Data = ReportData;
 
-// The first curve there is; all of a phase are on the same grid.
-const FactorProjection* AnyCurve(const PhaseProjection& projection) {
-  for (const FactorProjection& factor : projection.factors) {
-    if (!factor.curve.empty()) return &factor;
-  }
-  return nullptr;
-}
-
 std::set<double> MeasuredCounts(const FactorProjection& projection) {
   std::set<double> counts;
   for (const DataPoint& point : projection.measured) counts.insert(point.cores);
@@ -158,17 +150,6 @@ std::int64_t LastWith(Reliability level, const PhaseProjection& projection, cons
   return last;
 }
 
-Data SampledRows(const PhaseProjection& projection) {
-  Data rows = Data::array();
-  const FactorTree tree = projection.Tree();
-  for (const FactorProjection& factor : projection.factors) {
-    if (factor.curve.empty() || !IsShown(factor)) continue;
-    const FactorType& type = Describe(factor.factor);
-    rows.push_back({{"name", type.name}, {"factor", type.id}, {"depth", std::to_string(DepthOf(type.factor, tree))}});
-  }
-  return rows;
-}
-
 // The notes on reliable, uncertain and unknown counts.
 std::array<std::string, 3> SampleNotes(const PhaseProjection& projection) {
   if (!projection.reliable_range) return {};
@@ -183,8 +164,8 @@ std::array<std::string, 3> SampleNotes(const PhaseProjection& projection) {
 
 std::pair<Data, Data> SampleValues(const std::vector<SampledMachine>& machines, const std::string& anchor) {
   const PhaseProjection& projection = *machines.front().second;
-  const FactorProjection* curve = AnyCurve(projection);
-  if (curve == nullptr) return {false, {}};
+  const auto curve = std::ranges::find_if(projection.factors, [](const auto& factor) { return !factor.curve.empty(); });
+  if (curve == projection.factors.end()) return {false, {}};
   const std::vector<double> counts = ChooseCounts(projection, *curve);
   const std::size_t index = FirstIndex(projection, counts);
   const double largest = projection.fitted_cores.empty() ? counts.back() : projection.fitted_cores.back();
@@ -199,6 +180,13 @@ std::pair<Data, Data> SampleValues(const std::vector<SampledMachine>& machines, 
   Data names = Data::array();
   for (std::size_t i = 0; i < machines.size(); ++i)
     names.push_back({{"name", machines[i].first}, {"machine", std::to_string(i)}, {"isOther", i > 0}});
+  Data rows = Data::array();
+  const FactorTree tree = projection.Tree();
+  for (const FactorProjection& factor : projection.factors) {
+    if (factor.curve.empty() || !IsShown(factor)) continue;
+    const FactorType& type = Describe(factor.factor);
+    rows.push_back({{"name", type.name}, {"factor", type.id}, {"depth", std::to_string(DepthOf(type.factor, tree))}});
+  }
   // `count`, `least` and `most` are for a number field, `index` and `last` for a slider.
   Data table = {{"cores", printed[index]},
                 {"ratio", ratios[index]},
@@ -210,7 +198,7 @@ std::pair<Data, Data> SampleValues(const std::vector<SampledMachine>& machines, 
                 {"note", notes[static_cast<std::size_t>(ReliabilityOf(projection, counts[index]))]},
                 {"hasOthers", machines.size() > 1},
                 {"machines", std::move(names)},
-                {"rows", SampledRows(projection)}};
+                {"rows", std::move(rows)}};
   Data choices = Choices(machines, counts);
   choices.update({{"anchor", anchor},
                   {"numbers", numbers},
@@ -262,11 +250,7 @@ ReportData NamesById(const std::set<Factor>& factors) {
 std::string ToScriptJson(const ReportData& data) {
   std::string json;
   for (const char c : data.dump(-1, ' ', false, Data::error_handler_t::replace)) {
-    if (c == '<') {
-      json += "\\u003c";
-    } else {
-      json += c;
-    }
+    json += c == '<' ? "\\u003c" : std::string(1, c);
   }
   return json;
 }

@@ -97,22 +97,6 @@ Data BestSplit(const Divided& at) {
           {"obstacle", at.splits->obstacle}};
 }
 
-void AddDetails(const Divided& at, Data& details) {
-  if (!at.splits->obstacle.empty()) return;
-  for (const ThreadSplit& split : at.splits->splits) {
-    const bool is_first = &split == &at.splits->splits.front();
-    const auto format_ratio = [](double ratio) { return FormatSignificant(ratio, 3); };
-    details.push_back({{"cores", is_first ? CoresText(at.cores) : ""},
-                       {"split", SplitText(split)},
-                       {"time", SplitTime(split)},
-                       {"overBest", Worded(split.reliability, split.time, format_ratio)},
-                       {"efficiency", SplitEfficiency(split)},
-                       {"limit", NameInSentence(split.limit)},
-                       {"reliability", ReliabilityLabel(split.reliability)},
-                       {"isBest", &split == &at.Best()}});
-  }
-}
-
 // The largest number of cores whose best split is reliable, else the first that is known; null: none is.
 const Divided* MainSplit(const std::vector<Divided>& all) {
   const Divided* chosen = nullptr;
@@ -152,8 +136,20 @@ Data SplitsText(const std::vector<Divided>& all, const Partials& texts) {
   for (const Divided& at : all) {
     if (!is_known) break;
     best.push_back(BestSplit(at));
-    AddDetails(at, details);
     has_times |= at.IsKnown() && at.Best().seconds.has_value();
+    if (!at.splits->obstacle.empty()) continue;
+    for (const ThreadSplit& split : at.splits->splits) {
+      const bool is_first = &split == &at.splits->splits.front();
+      const auto format_ratio = [](double ratio) { return FormatSignificant(ratio, 3); };
+      details.push_back({{"cores", is_first ? CoresText(at.cores) : ""},
+                         {"split", SplitText(split)},
+                         {"time", SplitTime(split)},
+                         {"overBest", Worded(split.reliability, split.time, format_ratio)},
+                         {"efficiency", SplitEfficiency(split)},
+                         {"limit", NameInSentence(split.limit)},
+                         {"reliability", ReliabilityLabel(split.reliability)},
+                         {"isBest", &split == &at.Best()}});
+    }
   }
   return {{"name", ""},  // the phase, on the terminal
           {"sentences", RenderSentences(texts, "splits.txt", SplitAnswer(all))},
@@ -228,14 +224,6 @@ constexpr double kLongestBar = 20;  // columns; chosen: as wide as a column of t
 
 std::string SplitName(const ThreadSplit& split) { return fmt::format("{} × {}", split.processes, split.threads); }
 
-// "32× the most processes, 2× the most threads of the runs"; empty within the runs.
-std::string BeyondRuns(const ThreadSplit& split) {
-  std::vector<std::string> parts;
-  if (split.processes_ratio > 1) parts.push_back(FormatRatio(split.processes_ratio) + " the most processes");
-  if (split.threads_ratio > 1) parts.push_back(FormatRatio(split.threads_ratio) + " the most threads");
-  return parts.empty() ? "" : Join(parts, ", ") + " that were run";
-}
-
 // The best split and its advantage, one sentence a line.
 std::string SplitSummary(const ThreadSplits& phase, std::int64_t cores) {
   const ThreadSplit& best = phase.splits[phase.best];
@@ -246,8 +234,11 @@ std::string SplitSummary(const ThreadSplits& phase, std::int64_t cores) {
   text += fmt::format("\n  Limited most by: {}\n", Describe(best.limit).name);
   if (const std::string others = EqualSplits(phase, SplitName); !others.empty())
     text += "  Cannot be told apart from the best: " + others + "\n";
-  const std::string beyond = BeyondRuns(best);
-  if (!beyond.empty()) text += fmt::format("  Reliability: {} ({})\n", ToString(best.reliability), beyond);
+  std::vector<std::string> beyond;  // "32× the most processes", "2× the most threads"; empty within the runs
+  if (best.processes_ratio > 1) beyond.push_back(FormatRatio(best.processes_ratio) + " the most processes");
+  if (best.threads_ratio > 1) beyond.push_back(FormatRatio(best.threads_ratio) + " the most threads");
+  if (!beyond.empty())
+    text += fmt::format("  Reliability: {} ({} that were run)\n", ToString(best.reliability), Join(beyond, ", "));
   if (!best.speedup) text += "  Computation scalability is unknown and taken to be the same for all splits\n";
   if (phase.gain) {
     text += fmt::format("  {} instead of {} threads on {} process{}: {} times as fast\n", phase.gain->to,
@@ -255,21 +246,6 @@ std::string SplitSummary(const ThreadSplits& phase, std::int64_t cores) {
                         WithBounds(phase.gain->speedup, FormatSpeedup));
   }
   return text;
-}
-
-std::string SplitTable(const ThreadSplits& phase, std::size_t width) {
-  double longest = 0;
-  for (const ThreadSplit& split : phase.splits) longest = std::max(longest, split.time.value);
-  std::vector<std::vector<std::string>> cells = {
-      {"processes × threads", "parallel efficiency", "time over the best", "reliability", ""}};
-  for (const ThreadSplit& split : phase.splits) {
-    const auto format_time = [](double time) { return FormatSignificant(time, 3); };
-    std::string bar;
-    for (int i = 0; i < std::lround(kLongestBar * split.time.value / longest); ++i) bar += "█";
-    cells.push_back({SplitName(split), WithBounds(split.efficiency, FormatFactor), WithBounds(split.time, format_time),
-                     ToString(split.reliability), bar});
-  }
-  return FormatTable(cells, width);
 }
 
 }  // namespace
@@ -308,7 +284,18 @@ std::string FormatSplits(const std::vector<ThreadSplits>& phases, std::int64_t c
       text += "  unknown: " + phase.obstacle + "\n";
       continue;
     }
-    text += SplitSummary(phase, cores) + SplitTable(phase, width);
+    double longest = 0;
+    for (const ThreadSplit& split : phase.splits) longest = std::max(longest, split.time.value);
+    std::vector<std::vector<std::string>> cells = {
+        {"processes × threads", "parallel efficiency", "time over the best", "reliability", ""}};
+    for (const ThreadSplit& split : phase.splits) {
+      const auto format_time = [](double time) { return FormatSignificant(time, 3); };
+      std::string bar;
+      for (int i = 0; i < std::lround(kLongestBar * split.time.value / longest); ++i) bar += "█";
+      cells.push_back({SplitName(split), WithBounds(split.efficiency, FormatFactor),
+                       WithBounds(split.time, format_time), ToString(split.reliability), bar});
+    }
+    text += SplitSummary(phase, cores) + FormatTable(cells, width);
   }
   return text;
 }

@@ -95,16 +95,6 @@ bool LosesAnything(const PhaseProjection& projection) {
   return false;
 }
 
-// The efficiency whose factors are compared; empty where there is one factor only.
-std::string WholeInSentence(const PhaseProjection& projection) {
-  std::vector<Factor> fitted;
-  for (const FactorProjection& factor : projection.factors) {
-    if (!factor.is_product && !factor.curve.empty()) fitted.push_back(factor.factor);
-  }
-  const std::optional<Factor> whole = WholeAmong(fitted);
-  return whole && LossesAmong(fitted).size() > 1 ? NameInSentence(*whole) : "";
-}
-
 Data DominanceText(const PhaseProjection& projection) {
   const auto [ranges, end] = DominanceWithinReliableRange(projection);
   Data factors = Data::array();
@@ -112,7 +102,15 @@ Data DominanceText(const PhaseProjection& projection) {
     factors.push_back(
         {{"name", NameInSentence(range.factor)}, {"cores", FormatCores(range.cores)}, {"isFirst", factors.empty()}});
   }
-  return {{"whole", WholeInSentence(projection)}, {"factors", std::move(factors)}, {"isBounded", end.has_value()}};
+  std::vector<Factor> fitted;
+  for (const FactorProjection& factor : projection.factors) {
+    if (!factor.is_product && !factor.curve.empty()) fitted.push_back(factor.factor);
+  }
+  const std::optional<Factor> whole = WholeAmong(fitted);  // a single factor is compared with nothing
+  const bool is_compared = whole && LossesAmong(fitted).size() > 1;
+  return {{"whole", is_compared ? NameInSentence(*whole) : ""},
+          {"factors", std::move(factors)},
+          {"isBounded", end.has_value()}};
 }
 
 // Curves that miss their points by so much that following them further is a guess.
@@ -166,49 +164,6 @@ using Kind = CountBound::Kind;
 
 constexpr double kWantedLevel = 0.75;
 
-double LevelToKeep(const PhaseProjection* projection) {
-  if (projection == nullptr || !projection->key_results || projection->key_results->levels.empty()) return kWantedLevel;
-  const auto distance = [](const LevelCounts& level) { return std::fabs(level.level - kWantedLevel); };
-  return std::ranges::min_element(projection->key_results->levels, {}, distance)->level;
-}
-
-// The efficiency that all runs have.
-std::optional<Factor> GradedFactor(const std::vector<FactorRow>& rows) {
-  for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
-    const auto knows = [&](const FactorRow& row) { return row.values[factor].has_value(); };
-    if (!rows.empty() && std::ranges::all_of(rows, knows)) return factor;
-  }
-  return std::nullopt;
-}
-
-// Medians over the repeats of each core count.
-std::map<double, double> MeasuredValues(const std::vector<FactorRow>& rows, Factor factor) {
-  std::map<double, std::vector<const FactorRow*>> runs;
-  for (const FactorRow& row : rows) runs[static_cast<double>(row.cores)].push_back(&row);
-  std::map<double, double> values;
-  for (const auto& [cores, repeats] : runs) {
-    values[cores] = *MedianOf(repeats, [&](const FactorRow& row) { return row.values[factor]; });
-  }
-  return values;
-}
-
-// From the smallest run on to the last that keeps the level.
-CountBound KeptByRuns(const std::map<double, double>& measured, double level) {
-  const CountBound none{Kind::kBelow, measured.begin()->first};
-  CountBound kept = none;
-  for (const auto& [cores, value] : measured) {
-    if (value >= level) kept = {Kind::kAt, cores};
-  }
-  return kept;
-}
-
-const RunRecord* FindRun(const Results& results, const FactorRow& row) {
-  const auto run = std::ranges::find_if(results.runs, [&](const RunRecord& one) {
-    return one.error.empty() && one.cores == row.cores && one.repeat == row.repeat;
-  });
-  return run == results.runs.end() ? nullptr : &*run;
-}
-
 // The share of a run that lies in no phase. Ranks are in a phase for less than it takes from its first
 // begin to its last end, which no phase can be longer than.
 double OutsideShare(const Results& results, const RunRecord& run) {
@@ -249,18 +204,32 @@ std::vector<std::string> DescribeCertainty(const PhaseProjection& projection, co
 
 std::optional<KeptEfficiency> FindKeptEfficiency(const std::vector<FactorRow>& rows,
                                                  const PhaseProjection* projection) {
-  const std::optional<Factor> factor = GradedFactor(rows);
-  if (!factor) return std::nullopt;
-  const double level = LevelToKeep(projection);
-  const std::map<double, double> measured = MeasuredValues(rows, *factor);
-  KeptEfficiency kept{*factor, level, {KeptByRuns(measured, level), {}, {}}};
+  const auto all_know = [&](Factor factor) {
+    return std::ranges::all_of(rows, [&](const FactorRow& row) { return row.values[factor].has_value(); });
+  };
+  const Factor factor = all_know(Factor::kGlobalEfficiency) ? Factor::kGlobalEfficiency : Factor::kParallelEfficiency;
+  if (rows.empty() || !all_know(factor)) return std::nullopt;
+  double level = kWantedLevel;
+  if (projection != nullptr && projection->key_results && !projection->key_results->levels.empty()) {
+    const auto distance = [](const LevelCounts& one) { return std::fabs(one.level - kWantedLevel); };
+    level = std::ranges::min_element(projection->key_results->levels, {}, distance)->level;
+  }
+  std::map<double, std::vector<const FactorRow*>> runs;
+  for (const FactorRow& row : rows) runs[static_cast<double>(row.cores)].push_back(&row);
+  std::map<double, double> measured;  // medians over the repeats of each core count
+  for (const auto& [cores, repeats] : runs)
+    measured[cores] = *MedianOf(repeats, [&](const FactorRow& row) { return row.values[factor]; });
+  KeptEfficiency kept{factor, level, {{Kind::kBelow, measured.begin()->first}, {}, {}}};
+  for (const auto& [cores, value] : measured) {
+    if (value >= level) kept.count.value = {Kind::kAt, cores};
+  }
   kept.smallest = measured.begin()->first;
   kept.largest = measured.rbegin()->first;
   kept.at_largest = measured.rbegin()->second;
-  const FactorProjection* curve = projection == nullptr ? nullptr : projection->Find(*factor);
+  const FactorProjection* curve = projection == nullptr ? nullptr : projection->Find(factor);
   if (curve != nullptr && !curve->curve.empty() && projection->obstacle.empty()) {
     kept.count = LargestCountKeeping(*projection, *curve, level, measured);
-    kept.reliability = ReliabilityOf(*projection, *factor, kept.count.value);
+    kept.reliability = ReliabilityOf(*projection, factor, kept.count.value);
   } else if (kept.count.value == CountBound{Kind::kAt, kept.largest}) {
     kept.count.value.kind = Kind::kMoreThan;
   }
@@ -288,8 +257,10 @@ std::string ShareOfRun(const Results& results, const std::vector<FactorRow>& row
   std::vector<std::string> shares;
   std::string left_out;
   for (const FactorRow* row : {&rows.front(), &rows.back()}) {
-    const RunRecord* run = FindRun(results, *row);
-    if (run == nullptr || !row->runtime || !(run->seconds > 0)) return "";
+    const auto run = std::ranges::find_if(results.runs, [&](const RunRecord& one) {
+      return one.error.empty() && one.cores == row->cores && one.repeat == row->repeat;
+    });
+    if (run == results.runs.end() || !row->runtime || !(run->seconds > 0)) return "";
     const std::string cores = shares.empty() ? FormatCoreCount(static_cast<double>(row->cores))
                                              : FormatCores(static_cast<double>(row->cores));
     const auto marks = std::ranges::find(run->phases, phase.name, &PhaseMarks::phase);
