@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -19,39 +20,24 @@ namespace {
 
 // Devices in the picture of a run: strips at the bottom of the rows of the ranks that use them.
 
-using DeviceRgb = std::array<int, 3>;
+using Color = std::array<int, 3>;
 
 // Apart from each other and from the states of ranks, also for colour-blind readers.
-constexpr DeviceRgb kKernels = {0, 128, 112}, kCopies = {214, 72, 142}, kIdle = {238, 240, 242};
+constexpr Color kKernels = {0, 128, 112}, kCopies = {214, 72, 142}, kIdle = {238, 240, 242};
 // The share of the height of a row that its devices take, by their number.
 constexpr std::array<double, kMostDeviceRows + 1> kDeviceShare = {0, 0.3, 0.45, 0.55, 0.6};
+
+std::string Hex(const Color& color) { return fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]); }
 
 // The colours of what a device does in a cell, mixed by their shares.
 std::string DeviceColor(const DeviceCell& cell) {
   const int idle = kCellLevels - cell.kernels - cell.copies;
-  DeviceRgb mixed{};
+  Color mixed{};
   for (std::size_t channel = 0; channel < mixed.size(); ++channel) {
     const int sum = cell.kernels * kKernels[channel] + cell.copies * kCopies[channel] + idle * kIdle[channel];
     mixed[channel] = (sum + kCellLevels / 2) / kCellLevels;
   }
-  return fmt::format("#{:02x}{:02x}{:02x}", mixed[0], mixed[1], mixed[2]);
-}
-
-void DrawStrip(const DeviceRow& device, const Box& strip, SvgCanvas& canvas) {
-  const std::string name = device.name.empty() ? "all devices of the row" : device.name;
-  const std::string text =
-      fmt::format("{}: {} in kernels, {} in copies", name, FormatPercent(device.kernels), FormatPercent(device.copies));
-  canvas.OpenGroup("");
-  canvas.Append("<title>" + EscapeXml(text) + "</title>");
-  canvas.Rect(strip, {DeviceColor({}), 1, ""});
-  const std::size_t columns = device.cells.size();
-  canvas.OpenGroup(AttributesOfCells(strip, strip.width() / static_cast<double>(columns), strip.height()));
-  const auto cell_of = [&](std::size_t, std::size_t column) { return device.cells[column]; };
-  for (const auto& [cell, path] : PathsOfCells(1, columns, DeviceCell{}, cell_of)) {
-    canvas.Path(path, {DeviceColor(cell), 1});
-  }
-  canvas.CloseGroup();
-  canvas.CloseGroup();
+  return Hex(mixed);
 }
 
 // Every two columns as one.
@@ -77,21 +63,6 @@ std::string DescribeDevices(const RunPicture& picture) {
                      FormatPercent(kernels), FormatPercent(copies));
 }
 
-// Nothing without devices.
-std::vector<LegendEntry> LegendOfDevices(const RunPicture& picture) {
-  std::vector<LegendEntry> entries;
-  const auto add = [&](const char* name, const DeviceCell& cell) {
-    const Fill fill{DeviceColor(cell), 1, " stroke=\"#66727f\" stroke-width=\".5\""};
-    entries.push_back({.name = name, .area = fill});
-  };
-  const auto has = [&](double DeviceRow::*share) {
-    return std::ranges::any_of(picture.devices, [&](const DeviceRow& device) { return device.*share > 0; });
-  };
-  if (has(&DeviceRow::kernels)) add("device: kernels", {kCellLevels, 0});
-  if (has(&DeviceRow::copies)) add("device: copies", {0, kCellLevels});
-  return entries;
-}
-
 // Over the cells of ranks in `box`, whose rows are so high.
 void DrawDevices(const RunPicture& picture, const Box& box, double row_height, SvgCanvas& canvas) {
   std::map<std::int64_t, std::size_t> count, drawn;  // at each row
@@ -103,11 +74,24 @@ void DrawDevices(const RunPicture& picture, const Box& box, double row_height, S
     const double top =
         box.top + row_height * static_cast<double>(device.row + 1) - area + height * static_cast<double>(index);
     const double gap = height > 4 ? 1 : 0.5;
-    DrawStrip(device, {box.left, top + gap, box.right, top + height}, canvas);
+    const Box strip{box.left, top + gap, box.right, top + height};
+    canvas.OpenGroup("");
+    canvas.Append("<title>" +
+                  EscapeXml(fmt::format("{}: {} in kernels, {} in copies",
+                                        device.name.empty() ? "all devices of the row" : device.name,
+                                        FormatPercent(device.kernels), FormatPercent(device.copies))) +
+                  "</title>");
+    canvas.Rect(strip, {DeviceColor({}), 1, ""});
+    const std::size_t columns = device.cells.size();
+    canvas.OpenGroup(AttributesOfCells(strip, strip.width() / static_cast<double>(columns), strip.height()));
+    const auto cell_of = [&](std::size_t, std::size_t column) { return device.cells[column]; };
+    for (const auto& [cell, path] : PathsOfCells(1, columns, DeviceCell{}, cell_of)) {
+      canvas.Path(path, {DeviceColor(cell), 1});
+    }
+    canvas.CloseGroup();
+    canvas.CloseGroup();
   }
 }
-
-using Color = std::array<int, 3>;
 
 // Pale for what is as it should be, strong for what costs, so that mixtures are shades of what costs; apart in grey and
 // for colour-blind readers, too.
@@ -124,8 +108,6 @@ constexpr double kBandTop = 58, kLegendRow = 18;
 constexpr double kNarrowestMark = 4;       // narrower iterations are not told apart
 constexpr std::size_t kNamedColumns = 90;  // whose times readers can read
 constexpr std::size_t kFewPhases = 8;      // more of them have narrow bands
-
-std::string Hex(const Color& color) { return fmt::format("#{:02x}{:02x}{:02x}", color[0], color[1], color[2]); }
 
 // The colours of the states of a cell, mixed by their shares.
 std::string CellColor(const PictureCell& cell) {
@@ -205,7 +187,9 @@ class PictureDrawing {
     }
     Cells();
     DrawDevices(picture_, box_, row_, canvas);
-    DrawYAxis(canvas, box_, {y_, RankTicks(), RankLabel(), AxisMarks::kShort});
+    const std::string ranks =
+        picture_.ranks_per_row > 1 ? fmt::format("rank ({} a row)", picture_.ranks_per_row) : "rank";
+    DrawYAxis(canvas, box_, {y_, RankTicks(), ranks, AxisMarks::kShort});
     Nodes();
     DrawXAxis(canvas, box_,
               {x_, x_.Ticks(unit_.second), fmt::format("time since the begin of the run ({})", unit_.first),
@@ -249,10 +233,6 @@ class PictureDrawing {
 
   // A stretch of a band, in whole tenths of pixels.
   enum BlockKind : std::size_t { kDark, kLight, kSomeLeftOut, kLeftOut, kBlockKinds };
-  struct Block {
-    std::size_t kind;
-    double from, to;
-  };
   Stroke BlockStroke(std::size_t kind) const {
     const double width = band_ - 4;
     switch (kind) {
@@ -265,12 +245,17 @@ class PictureDrawing {
 
   Legend MakeLegend() const {
     std::vector<LegendEntry> entries;
+    const auto add = [&](const std::string& name, const std::string& color) {
+      entries.push_back({.name = name, .area = Fill{color, 1, " stroke=\"#66727f\" stroke-width=\".5\""}});
+    };
     for (std::size_t state = 0; state < kRunStates; ++state) {
-      if (!Occurs(state)) continue;
-      entries.push_back({.name = std::string(ToString(static_cast<RunState>(state))),
-                         .area = Fill{Hex(kColors[state]), 1, " stroke=\"#66727f\" stroke-width=\".5\""}});
+      if (Occurs(state)) add(std::string(ToString(static_cast<RunState>(state))), Hex(kColors[state]));
     }
-    for (LegendEntry& entry : LegendOfDevices(picture_)) entries.push_back(std::move(entry));
+    const auto has = [&](double DeviceRow::*share) {
+      return std::ranges::any_of(picture_.devices, [&](const DeviceRow& device) { return device.*share > 0; });
+    };
+    if (has(&DeviceRow::kernels)) add("device: kernels", DeviceColor({kCellLevels, 0}));
+    if (has(&DeviceRow::copies)) add("device: copies", DeviceColor({0, kCellLevels}));
     const bool has_left_out = std::any_of(run_.phases.begin(), run_.phases.end(),
                                           [](const PhaseMarks& phase) { return phase.LeftOut() > 0; });
     if (has_left_out) entries.push_back({.name = "iteration left out", .line = BlockStroke(kLeftOut)});
@@ -291,15 +276,18 @@ class PictureDrawing {
                {Anchor::kEnd, kInk, is_small ? 9.0 : 11.0});
     std::array<std::string, kBlockKinds> paths;
     std::array<double, kBlockKinds> at{};  // where the strokes of each have come to
-    const std::vector<Block> blocks = FindBlocks(phase.iterations);
-    for (const Block& block : blocks) {
-      std::string& path = paths[block.kind];
-      path += path.empty() ? fmt::format("M{:.1f} {:.1f}h{:.1f}", block.from, middle, block.to - block.from)
-                           : fmt::format("m{:.1f} 0h{:.1f}", block.from - at[block.kind], block.to - block.from);
-      at[block.kind] = block.to;
-    }
+    AddBlocks(phase.iterations, [&](std::size_t kind, double from, double to) {
+      std::string& path = paths[kind];
+      path += path.empty() ? fmt::format("M{:.1f} {:.1f}h{:.1f}", from, middle, to - from)
+                           : fmt::format("m{:.1f} 0h{:.1f}", from - at[kind], to - from);
+      at[kind] = to;
+    });
+    const std::int64_t count = phase.Count(), left_out = phase.LeftOut();
+    std::string title = fmt::format("{}: {} {}", phase.phase, FormatCores(static_cast<double>(count)),
+                                    count == 1 ? "iteration" : "iterations");
+    if (left_out > 0) title += fmt::format(", {} left out", left_out);
     svg_->OpenGroup(" fill=\"none\"" + (standalone_ ? "" : fmt::format(" data-band=\"{}\"", Pixel(middle))));
-    svg_->Append("<title>" + EscapeXml(BandTitle(phase)) + "</title>");
+    svg_->Append("<title>" + EscapeXml(title) + "</title>");
     for (std::size_t kind = 0; kind < paths.size(); ++kind) {
       if (!paths[kind].empty()) svg_->Path(paths[kind], BlockStroke(kind));
     }
@@ -309,26 +297,28 @@ class PictureDrawing {
 
   // One for every iteration. Where these would be too narrow, those that follow each other are joined and not told
   // apart by shades.
-  std::vector<Block> FindBlocks(std::vector<IterationRecord> all) const {
+  void AddBlocks(std::vector<IterationRecord> all,
+                 const std::function<void(std::size_t kind, double from, double to)>& add) const {
     const double narrowest = run_.phases.size() > kFewPhases ? 2 * kNarrowestMark : kNarrowestMark;
     const bool is_dense = narrowest * static_cast<double>(all.size()) > kPictureRight - kPictureLeft;
     JoinIterations(all, static_cast<std::size_t>((kPictureRight - kPictureLeft) / narrowest));
-    std::vector<Block> blocks;
+    std::size_t kind = kDark;
+    double from = 0, to = 0;  // of the block that may go on
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double until = i + 1 < all.size() ? std::min(all[i].end, all[i + 1].begin) : all[i].end;
-      const double from = std::round(10 * x_.At(all[i].begin)) / 10;
-      const double to = std::max(from + 0.5, std::round(10 * x_.At(until)) / 10);
-      const std::size_t kind = !all[i].IsKept()         ? kLeftOut
-                               : all[i].left_out > 0    ? kSomeLeftOut
-                               : is_dense || i % 2 == 0 ? kDark
-                                                        : kLight;
-      if (is_dense && i > 0 && blocks.back().kind == kind && from - blocks.back().to < 1) {
-        blocks.back().to = std::max(blocks.back().to, to);
-      } else {
-        blocks.push_back({kind, from, to});
-      }
+      const double begin = std::round(10 * x_.At(all[i].begin)) / 10;
+      const double end = std::max(begin + 0.5, std::round(10 * x_.At(until)) / 10);
+      const std::size_t own = !all[i].IsKept()         ? kLeftOut
+                              : all[i].left_out > 0    ? kSomeLeftOut
+                              : is_dense || i % 2 == 0 ? kDark
+                                                       : kLight;
+      const bool goes_on = is_dense && i > 0 && own == kind && begin - to < 1;
+      if (i > 0 && !goes_on) add(kind, from, to);
+      to = goes_on ? std::max(to, end) : end;
+      if (!goes_on) from = begin;
+      kind = own;
     }
-    return blocks;
+    if (!all.empty()) add(kind, from, to);
   }
 
   // Numbers of iterations, where all of them have the room.
@@ -344,14 +334,6 @@ class PictureDrawing {
       svg_->Text({x, middle + 3}, std::to_string(i + 1), {Anchor::kMiddle, color, 9});
     }
     svg_->CloseGroup();
-  }
-
-  static std::string BandTitle(const PhaseMarks& phase) {
-    const std::int64_t count = phase.Count(), left_out = phase.LeftOut();
-    std::string title = fmt::format("{}: {} {}", phase.phase, FormatCores(static_cast<double>(count)),
-                                    count == 1 ? "iteration" : "iterations");
-    if (left_out > 0) title += fmt::format(", {} left out", left_out);
-    return title;
   }
 
   // The commonest cell is the ground; of every other kind the cells are one path of horizontal strokes.
@@ -392,10 +374,6 @@ class PictureDrawing {
       ticks.emplace_back(static_cast<double>(row) + 0.5, FormatCores(rank));
     }
     return ticks;
-  }
-
-  std::string RankLabel() const {
-    return picture_.ranks_per_row > 1 ? fmt::format("rank ({} a row)", picture_.ranks_per_row) : "rank";
   }
 
   // Borders of nodes, where they are wide enough apart to be seen.

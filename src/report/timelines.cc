@@ -22,8 +22,7 @@ constexpr double kPanelTop = 74;
 constexpr double kWidestBar = 44;
 
 const Stroke kMedian{kInk, 1, "4 3", 0.6};
-
-enum Bar : std::size_t { kUseful, kRest, kLeftOut, kDisturbed };
+constexpr const char *kRestColor = "#7d93ab", *kLeftOutColor = "#b9c2cb", *kLeftOutDashes = "1.5 1.5";
 
 // Durations of the iterations of a phase as SVG: a panel for every run, bars upwards for the time and, where it is
 // known, bars downwards for what was disturbed.
@@ -54,8 +53,11 @@ class Panels {
 
   // A complete <svg> element; `standalone` as for charts.
   std::string Render(bool standalone) {
-    SvgCanvas canvas(
-        {kPanelWidth, std::ceil(box_.bottom + kBelowAxis), title_, description_, standalone, 14, BarData()});
+    // For the script of a page: left, right, number of iterations, top of the first panel, height of a panel, of its
+    // bars.
+    const std::string data =
+        fmt::format(" data-bars=\"{} {} {} {} {} {}\"", kPanelLeft, kPanelRight, most_, kPanelTop, panel_, kUp);
+    SvgCanvas canvas({kPanelWidth, std::ceil(box_.bottom + kBelowAxis), title_, description_, standalone, 14, data});
     svg_ = &canvas;
     DrawLegend();
     double top = kPanelTop;
@@ -70,32 +72,15 @@ class Panels {
   }
 
  private:
-  // For the script of a page: left, right, number of iterations, top of the first panel, height of a panel, of its
-  // bars.
-  std::string BarData() const {
-    return fmt::format(" data-bars=\"{} {} {} {} {} {}\"", kPanelLeft, kPanelRight, most_, kPanelTop, panel_, kUp);
-  }
-
-  static Stroke BarStroke(std::size_t bar, double width) {
-    switch (bar) {
-      case kUseful: return {StateColor(RunState::kComputation), width};
-      case kRest: return {"#7d93ab", width};
-      case kLeftOut: return {"#b9c2cb", width, "1.5 1.5"};
-      default: return {StateColor(RunState::kWaiting), width};
-    }
-  }
-
   void DrawLegend() {
     std::vector<LegendEntry> entries;
-    const auto add = [&](Bar bar, const char* name) {
-      const Stroke stroke = BarStroke(bar, 12);
-      if (stroke.dashes.empty()) entries.push_back({.name = name, .area = Fill{stroke.color}});
-      if (!stroke.dashes.empty()) entries.push_back({.name = name, .line = stroke});
+    const auto add = [&](const std::string& color, const char* name) {
+      entries.push_back({.name = name, .area = Fill{color}});
     };
-    add(kUseful, "useful");
-    add(kRest, "MPI and pauses");
-    if (has_left_out_) add(kLeftOut, "left out");
-    if (is_disturbed_) add(kDisturbed, "disturbance");
+    add(StateColor(RunState::kComputation), "useful");
+    add(kRestColor, "MPI and pauses");
+    if (has_left_out_) entries.push_back({.name = "left out", .line = Stroke{kLeftOutColor, 12, kLeftOutDashes}});
+    if (is_disturbed_) add(StateColor(RunState::kWaiting), "disturbance");
     entries.push_back({.name = "median", .line = kMedian});
     Legend(std::move(entries), 14, box_.right, 42).Draw(*svg_);
   }
@@ -121,31 +106,31 @@ class Panels {
 
   void Bars(const std::vector<IterationRecord>& iterations, const Scale& y) {
     const double base = y.At(0);
-    std::array<std::string, 4> paths;
-    const auto add = [&](Bar bar, double x, double from, double to) {
-      if (std::fabs(from - to) >= 0.05) paths[bar] += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, from, to);
+    std::string useful, rest, left_out, disturbed;  // paths
+    const auto add = [&](std::string& path, double x, double from, double to) {
+      if (std::fabs(from - to) >= 0.05) path += fmt::format("M{:.1f} {:.1f}V{:.1f}", x, from, to);
     };
     double number = 1, widest = 1;
     for (const IterationRecord& record : iterations) {
       const auto count = static_cast<double>(record.iterations);
       const double x = x_.At(number + (count - 1) / 2), end = y.At(record.elapsed);
       if (record.IsKept()) {
-        const double useful = y.At(std::min(record.useful, record.elapsed));
-        add(kUseful, x, base, useful);
-        add(kRest, x, useful, end);
+        const double middle = y.At(std::min(record.useful, record.elapsed));
+        add(useful, x, base, middle);
+        add(rest, x, middle, end);
       } else {
-        add(kLeftOut, x, base, end);
+        add(left_out, x, base, end);
       }
-      if (most_disturbed_ > 0)
-        add(kDisturbed, x, base, base + record.disturbance.value_or(0) / most_disturbed_ * kDown);
+      if (most_disturbed_ > 0) add(disturbed, x, base, base + record.disturbance.value_or(0) / most_disturbed_ * kDown);
       number += count;
       widest = std::max(widest, count);
     }
     const double slot = widest * box_.width() / static_cast<double>(most_);
     const double width = std::min(kWidestBar, slot < 4 ? slot : slot < 12 ? slot - 1 : 0.85 * slot);
-    for (std::size_t bar = 0; bar < paths.size(); ++bar) {
-      if (!paths[bar].empty()) svg_->Path(paths[bar], BarStroke(bar, width));
-    }
+    if (!useful.empty()) svg_->Path(useful, {StateColor(RunState::kComputation), width});
+    if (!rest.empty()) svg_->Path(rest, {kRestColor, width});
+    if (!left_out.empty()) svg_->Path(left_out, {kLeftOutColor, width, kLeftOutDashes});
+    if (!disturbed.empty()) svg_->Path(disturbed, {StateColor(RunState::kWaiting), width});
   }
 
   void Tooltips(const std::vector<IterationRecord>& iterations, const Box& box) {
