@@ -36,28 +36,6 @@ ChartBand IntervalBand(double cores, const OpenBounds& interval) {
   return {cores, interval.low, interval.high.value_or(INFINITY)};
 }
 
-ChartSeries PredictedCurve(const AllocationPack& pack) {
-  ChartSeries series;
-  series.name = "predicted, with 80 % interval";
-  series.color = kPaletteBlue;
-  series.dashed = true;
-  for (const auto& [cores, speedup] : pack.curve) {
-    if (speedup.value) series.line.push_back({cores, *speedup.value, ""});
-    if (speedup.interval80) series.inner_band.push_back(IntervalBand(cores, *speedup.interval80));
-  }
-  if (series.inner_band.size() < pack.curve.size()) series.inner_band.clear();
-  return series;
-}
-
-// Adds a row of the pack to the series it belongs to.
-void AddRow(const AllocationRow& row, ChartSeries& series) {
-  if (row.speedup.interval80) series.error_bars.push_back(IntervalBand(row.cores, *row.speedup.interval80));
-  if (!row.speedup.value) return;
-  series.points.push_back({row.cores, *row.speedup.value,
-                           fmt::format("{}: speedup {} ({})", FormatCoreCount(row.cores),
-                                       FormatSpeedup(*row.speedup.value), row.is_measured ? "measured" : "predicted")});
-}
-
 // The chart in words, for those who cannot see it.
 std::string DescribeSpeedup(const AllocationPack& pack) {
   std::string text = fmt::format("Speedup over the run on {} against the number of cores, with the ideal line",
@@ -165,55 +143,9 @@ constexpr std::pair<std::string_view, std::string_view> kFormulas[] = {
     {"T₀", "$T_0$"},
 };
 
-// Escaped, with the formulas of the words in mathematics.
-std::string EscapeWithFormulas(std::string_view text) {
-  std::string escaped;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t begin = text.size();
-    const std::pair<std::string_view, std::string_view>* next = nullptr;
-    for (const auto& formula : kFormulas) {  // the longest first where two begin at the same place
-      const std::size_t found = text.find(formula.first, at);
-      if (found < begin) begin = found, next = &formula;
-    }
-    escaped += EscapeLatex(text.substr(at, begin - at));
-    if (next == nullptr) break;
-    escaped += next->second;
-    at = begin + next->first.size();
-  }
-  return escaped;
-}
-
-// A blank line ends a paragraph, and within a tabular it is an error before a rule.
-std::string WithoutBlankLines(const std::string& text) {
-  std::string kept;
-  for (const std::string& line : Split(text, '\n')) {
-    if (!Trim(line).empty()) kept += line + "\n";
-  }
-  return kept;
-}
-
 std::string Required(const AllocationPack& pack) { return fmt::format("{:g} %", 100 * pack.required); }
 
 std::string Number(const std::optional<double>& value) { return value ? FormatExact(*value) : ""; }
-
-std::string Numbers(const Estimate& estimate) {
-  const std::optional<OpenBounds>& bounds = estimate.interval80;
-  return Number(estimate.value) + "," + (bounds ? FormatExact(bounds->low) : "") + "," +
-         (bounds ? Number(bounds->high) : "");
-}
-
-std::string PhaseInHead(const PhaseId& phase) {
-  return phase.IsGroup() ? fmt::format("group {} of phase {}", phase.group, phase.name) : "phase " + phase.name;
-}
-
-// A document of one page that inputs text and table [templates/allocation_page.tex.mustache].
-std::string PageOfPack(const Results& results, const AllocationPack& pack, const Partials& templates) {
-  Chart chart = SpeedupChart(pack);
-  chart.width = 560;
-  chart.height = HasSizes(pack) ? 220 : 330;  // there is a table more
-  const Data data = {{"title", results.title}, {"figure", RenderTikzPicture(chart)}};
-  return RenderTemplate(templates.at("allocation_page.tex"), data, OutputForm::kLatex, templates);
-}
 
 }  // namespace
 
@@ -231,7 +163,15 @@ Chart SpeedupChart(const AllocationPack& pack) {
   ChartSeries required = Proportional(pack, pack.required, fmt::format("{:g} % efficiency", 100 * pack.required));
   required.color = kPaletteGrey;
   required.dashed = true;
-  ChartSeries measured, predicted = PredictedCurve(pack), uncertain;
+  ChartSeries measured, predicted, uncertain;
+  predicted.name = "predicted, with 80 % interval";
+  predicted.color = kPaletteBlue;
+  predicted.dashed = true;
+  for (const auto& [cores, speedup] : pack.curve) {
+    if (speedup.value) predicted.line.push_back({cores, *speedup.value, ""});
+    if (speedup.interval80) predicted.inner_band.push_back(IntervalBand(cores, *speedup.interval80));
+  }
+  if (predicted.inner_band.size() < pack.curve.size()) predicted.inner_band.clear();
   measured.name = "measured";
   measured.color = kPaletteBlack;
   measured.has_filled_points = true;
@@ -239,7 +179,13 @@ Chart SpeedupChart(const AllocationPack& pack) {
   uncertain.color = kPaletteGrey;
   for (const AllocationRow& row : pack.rows) {
     const bool is_reliable = row.reliability == Reliability::kReliable;
-    AddRow(row, row.is_measured ? measured : is_reliable ? predicted : uncertain);
+    ChartSeries& series = row.is_measured ? measured : is_reliable ? predicted : uncertain;
+    if (row.speedup.interval80) series.error_bars.push_back(IntervalBand(row.cores, *row.speedup.interval80));
+    if (!row.speedup.value) continue;
+    series.points.push_back(
+        {row.cores, *row.speedup.value,
+         fmt::format("{}: speedup {} ({})", FormatCoreCount(row.cores), FormatSpeedup(*row.speedup.value),
+                     row.is_measured ? "measured" : "predicted")});
   }
   const double last = ideal.line.back().x;
   if (pack.reliable > 0 && pack.reliable * 1.0001 < last) {
@@ -304,25 +250,47 @@ std::string WriteAllocationTable(const Results& results, const AllocationPack& p
                      {"required", Required(pack)},
                      {"tables", std::move(tables)},
                      {"superlinear", pack.superlinear}};
-  return WithoutBlankLines(RenderTemplate(templates.at("allocation.tex"), data, OutputForm::kLatex, templates));
+  const std::string text = RenderTemplate(templates.at("allocation.tex"), data, OutputForm::kLatex, templates);
+  std::string kept;  // a blank line ends a paragraph, and within a tabular it is an error before a rule
+  for (const std::string& line : Split(text, '\n')) {
+    if (!Trim(line).empty()) kept += line + "\n";
+  }
+  return kept;
 }
 
 std::string WriteAllocationText(const ReportData& text, const Partials& templates) {
+  const std::string words = text["measurement"].get<std::string>();
+  const std::string_view measurement = words;
+  std::string escaped;  // with the formulas of the words in mathematics
+  for (std::size_t at = 0; at < measurement.size();) {
+    std::size_t begin = measurement.size();
+    const std::pair<std::string_view, std::string_view>* next = nullptr;
+    for (const auto& formula : kFormulas) {  // the longest first where two begin at the same place
+      const std::size_t found = measurement.find(formula.first, at);
+      if (found < begin) begin = found, next = &formula;
+    }
+    escaped += EscapeLatex(measurement.substr(at, begin - at));
+    if (next == nullptr) break;
+    escaped += next->second;
+    at = begin + next->first.size();
+  }
   Data data = text;
-  data["method"] = {EscapeWithFormulas(text["measurement"].get<std::string>()),
-                    EscapeLatex(text["prediction"].get<std::string>())};
+  data["method"] = {escaped, EscapeLatex(text["prediction"].get<std::string>())};
   return RenderTemplate(templates.at("allocation_text.tex"), data, OutputForm::kLatex, templates);
 }
 
 std::string WriteAllocationCsv(const Results& results, const AllocationPack& pack, const ReportData& sentences) {
+  const PhaseId& phase = pack.phase;
+  const std::string name =
+      phase.IsGroup() ? fmt::format("group {} of phase {}", phase.group, phase.name) : "phase " + phase.name;
   std::string text = fmt::format("# {}{}; baseline {} cores; {} scaling\n", OneLine(results.title),
-                                 pack.phase.IsUnnamed() ? "" : ", " + OneLine(PhaseInHead(pack.phase)),
-                                 FormatExact(pack.baseline), pack.scaling ? ToString(*pack.scaling) : "unknown");
+                                 phase.IsUnnamed() ? "" : ", " + OneLine(name), FormatExact(pack.baseline),
+                                 pack.scaling ? ToString(*pack.scaling) : "unknown");
   for (const Data& sentence : sentences["contradictions"]) text += "# Contradiction: " + OneLine(sentence) + "\n";
   for (const Data& sentence : sentences["recommendation"]) text += "# " + OneLine(sentence) + "\n";
   text += "source,reliability,cores,processes,nodes,runs,size,size_per_process";
-  for (const char* name : {"seconds_per_iteration", "seconds", "core_hours", "speedup", "efficiency"}) {
-    text += fmt::format(",{0},{0}_low80,{0}_high80", name);
+  for (const char* column : {"seconds_per_iteration", "seconds", "core_hours", "speedup", "efficiency"}) {
+    text += fmt::format(",{0},{0}_low80,{0}_high80", column);
   }
   text += ",iterations,ideal_speedup\n";
   for (const AllocationRow& row : pack.rows) {
@@ -330,7 +298,9 @@ std::string WriteAllocationCsv(const Results& results, const AllocationPack& pac
                         ToString(row.reliability), FormatExact(row.cores), FormatExact(row.processes),
                         Number(row.nodes), row.runs, Number(row.size), Number(row.portion));
     for (const Estimate* estimate : {&row.iteration, &row.work, &row.core_hours, &row.speedup, &row.efficiency}) {
-      text += "," + Numbers(*estimate);
+      const std::optional<OpenBounds>& bounds = estimate->interval80;
+      text += "," + Number(estimate->value) + "," + (bounds ? FormatExact(bounds->low) : "") + "," +
+              (bounds ? Number(bounds->high) : "");
     }
     text += fmt::format(",{},{}\n", FormatExact(pack.iterations), FormatExact(row.ideal));
   }
@@ -341,13 +311,18 @@ std::vector<std::filesystem::path> WriteAllocation(const Results& results, const
                                                    const ReportTemplates& templates,
                                                    const std::filesystem::path& folder) {
   const ReportModel model = BuildAllocationModel(results, pack, templates.partials);
+  Chart chart = SpeedupChart(pack);  // for a document of one page that inputs text and table
+  chart.width = 560;
+  chart.height = HasSizes(pack) ? 220 : 330;  // there is a table more
+  const Data page = {{"title", results.title}, {"figure", RenderTikzPicture(chart)}};
   NamedTexts files = {{"allocation.md", RenderMarkdown(model, templates)},
                       {"allocation.html", RenderHtml(model, templates)},
                       {"allocation.csv", WriteAllocationCsv(results, pack, model.data)},
                       {"allocation.tex", WriteAllocationTable(results, pack, templates.partials)},
                       {"allocation-text.tex", WriteAllocationText(model.data, templates.partials)},
                       {"allocation-figure.tex", SpeedupTikz(pack)},
-                      {"allocation-page.tex", PageOfPack(results, pack, templates.partials)}};
+                      {"allocation-page.tex", RenderTemplate(templates.partials.at("allocation_page.tex"), page,
+                                                             OutputForm::kLatex, templates.partials)}};
   AddFigureFiles(model, files);
   return WriteFiles(folder, files);
 }

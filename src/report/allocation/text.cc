@@ -22,12 +22,6 @@ std::string CountOfNoun(std::size_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string CountIterations(double count) { return FormatCores(count) + (count == 1 ? " iteration" : " iterations"); }
-
-std::string FormatWallTime(double seconds) {
-  return seconds < 2 * kSecondsOfHour ? FormatSeconds(seconds) : FormatSpeedup(seconds / kSecondsOfHour) + " h";
-}
-
 // "39", "less than 2", "more than 1,024".
 std::string BoundText(const CountBound& bound) {
   switch (bound.kind) {
@@ -84,33 +78,13 @@ Data JobText(const AllocationPack& pack) {
   if (!row.efficiency.value) return text;
   text["efficiency"] = WithInterval(row.efficiency);
   if (!row.work.value) return text;
-  text["work"] = FormatWallTime(*row.work.value);
+  const double hours = *row.work.value / kSecondsOfHour;
+  text["work"] = *row.work.value < 2 * kSecondsOfHour ? FormatSeconds(*row.work.value) : FormatSpeedup(hours) + " h";
   text["coreHours"] = FormatCoreHours(*row.core_hours.value);
   const std::optional<OpenBounds>& cost = row.core_hours.interval80;
   if (cost && cost->high)
     text["coreHoursInterval"] = fmt::format("{} to {}", FormatCoreHours(cost->low), FormatCoreHours(*cost->high));
   return text;
-}
-
-// Counts where measured and projected efficiencies disagree; false without any.
-Data DisagreementText(const Recommendation& job) {
-  if (job.disagreements.empty()) return false;
-  Data rows = Data::array();
-  for (const auto& [row, projected] : job.disagreements) {
-    rows.push_back({{"isFirst", rows.empty()},
-                    {"isBaseline", row.is_baseline},
-                    {"cores", FormatCoreCount(row.cores)},
-                    {"measured", WithInterval(row.efficiency)},
-                    {"projected", WithInterval(projected)}});
-  }
-  const bool is_none =
-      job.projected && job.projected->kind == CountBound::Kind::kBelow;  // if the projection alone counts
-  std::string allowed;
-  if (job.projected && !is_none) {
-    const bool is_more = job.projected->kind == CountBound::Kind::kMoreThan;
-    allowed = (is_more ? "more than " : "") + FormatCoreCount(job.projected->cores);
-  }
-  return {{"rows", std::move(rows)}, {"isNone", is_none}, {"allowed", allowed}};
 }
 
 // The largest measured count up to the recommended one that is efficient enough; smaller ones that are not.
@@ -129,7 +103,22 @@ void FillMeasured(const AllocationPack& pack, Data& text) {
     text["largestEnough"] = is_beyond ? EfficiencyOn(cores, efficiency) : Data(false);
   }
   text["exceptions"] = Join(exceptions, ", ");
-  text["disagreements"] = DisagreementText(job);
+  text["disagreements"] = false;  // counts where measured and projected efficiencies disagree
+  if (job.disagreements.empty()) return;
+  Data rows = Data::array();
+  for (const auto& [row, projected] : job.disagreements) {
+    rows.push_back({{"isFirst", rows.empty()},
+                    {"isBaseline", row.is_baseline},
+                    {"cores", FormatCoreCount(row.cores)},
+                    {"measured", WithInterval(row.efficiency)},
+                    {"projected", WithInterval(projected)}});
+  }
+  const auto& allowed = job.projected;  // if the projection alone counts
+  const bool is_none = allowed && allowed->kind == CountBound::Kind::kBelow;
+  const char* more = allowed && allowed->kind == CountBound::Kind::kMoreThan ? "more than " : "";
+  text["disagreements"] = {{"rows", std::move(rows)},
+                           {"isNone", is_none},
+                           {"allowed", allowed && !is_none ? more + FormatCoreCount(allowed->cores) : ""}};
 }
 
 // The smallest and the largest measured problem; false where sizes are unknown.
@@ -148,17 +137,6 @@ Data ProblemSizes(const AllocationPack& pack, const std::string& unit) {
           {"lastTotal", with_unit(*last.size)},
           {"lastPortion", with_unit(*last.portion)},
           {"lastCores", FormatCoreCount(last.cores)}};
-}
-
-// The tools that wrote the traces, each once.
-std::string Tracers(const Results& results) {
-  std::vector<std::string> tracers;
-  for (const RunRecord& run : results.runs) {
-    if (!run.error.empty()) continue;
-    const std::string tracer = run.creator.empty() ? run.format : run.creator + " (" + run.format + ")";
-    if (std::ranges::find(tracers, tracer) == tracers.end()) tracers.push_back(tracer);
-  }
-  return Join(tracers, ", ");
 }
 
 std::optional<double> MeanParallelEfficiency(const std::vector<FactorRow>& rows, std::int64_t cores) {
@@ -190,10 +168,16 @@ void FillMethod(const Results& results, const AllocationPack& pack, Data& text) 
   for (const AllocationRow& row : pack.rows) {
     if (row.is_measured) measured.push_back(&row);
   }
+  std::vector<std::string> tracers;  // that wrote the traces, each once
+  for (const RunRecord& run : results.runs) {
+    if (!run.error.empty()) continue;
+    const std::string tracer = run.creator.empty() ? run.format : run.creator + " (" + run.format + ")";
+    if (std::ranges::find(tracers, tracer) == tracers.end()) tracers.push_back(tracer);
+  }
   const bool is_of_times = !pack.basis;
   text.update({{"from", pack.counts > 1 ? FormatCores(measured.front()->cores) : ""},
                {"to", pack.counts > 1 ? FormatCores(measured.back()->cores) : ""},
-               {"tracers", Tracers(results)},
+               {"tracers", Join(tracers, ", ")},
                {"coresPerNode", pack.cores_per_node ? FormatCoreCount(std::round(*pack.cores_per_node * 10) / 10) : ""},
                {"hasLargestTime", measured.back()->iteration.value.has_value()},
                {"hasRepeats", measured.back()->runs > 1 || pack.repeated_counts > 0},
@@ -254,7 +238,7 @@ Data MissingText(const Results& results, const AllocationPack& pack) {
 
 // The tags of templates/allocation_*.txt.mustache.
 Data PackText(const Results& results, const AllocationPack& pack) {
-  const std::string iterations = CountIterations(pack.iterations);
+  const std::string iterations = FormatCores(pack.iterations) + (pack.iterations == 1 ? " iteration" : " iterations");
   const bool is_per_baseline = HasTimes(pack) && !pack.are_planned && !pack.is_of_runs;
   Data text = {
       {"title", OneLine(results.title)},

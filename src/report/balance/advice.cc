@@ -116,15 +116,6 @@ void AddGain(double gain, double with_costs, double factor, Data& text) {
                            {"factor", factor == 0 ? "" : FormatRatio(factor)}});
 }
 
-// The gain with other states of tasks, since states are often only estimated.
-Data GainsOfStates(const WhatIf& what_if, const BalanceCase& one) {
-  if (!DependsOnState(what_if) || one.ranking.front() != what_if.by_time.front()) return false;
-  const double gain = what_if.outcomes[one.ranking.front()].gain.value;
-  Data states = {{"gain", FormatPercent(gain)}, {"matter", false}, {"gains", Data::array()}};
-  for (const StateCost& cost : what_if.state_costs) AddGain(gain, cost.gain.value, cost.factor, states);
-  return states;
-}
-
 }  // namespace
 
 bool DependsOnState(const WhatIf& what_if) {
@@ -173,13 +164,19 @@ Sentences Advice(const WhatIf& what_if, const BalanceCase& one, const Partials& 
                  {"other", OtherStrategy(what_if, one)},
                  {"robust", ""},
                  {"migration", false},
-                 {"states", GainsOfStates(what_if, one)}};
+                 {"states", false}};
   if (what_if.noise_replicas > 0 && one.robust && *one.robust != one.ranking.front()) {
     advice["robust"] = WithTasks(what_if.outcomes[*one.robust].configuration);
   }
   if (best.parts.migration >= kHeavy * best.makespan) {
     advice["migration"] = {{"share", ShareOrDash(best.parts.migration, best.makespan)},
                            {"state", SayBytes(what_if.runs[best.configuration.run].task_bytes)}};
+  }
+  // States are often only estimated.
+  if (DependsOnState(what_if) && one.ranking.front() == what_if.by_time.front()) {
+    Data& states =
+        advice["states"] = {{"gain", FormatPercent(best.gain.value)}, {"matter", false}, {"gains", Data::array()}};
+    for (const StateCost& cost : what_if.state_costs) AddGain(best.gain.value, cost.gain.value, cost.factor, states);
   }
   return RenderSentences(templates, "balance_advice.txt", advice);
 }

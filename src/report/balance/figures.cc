@@ -37,15 +37,12 @@ const BalanceOutcome& HistoryOutcome(const WhatIf& what_if, const LoadHistory& h
 }
 
 // Histories may be of several numbers of processors; then their names say it.
-bool IsOnOne(const WhatIf& what_if) {
-  return std::all_of(what_if.histories.begin(), what_if.histories.end(), [&](const LoadHistory& history) {
-    return history.processors == what_if.histories.front().processors;
-  });
-}
-
 std::string NameOfHistory(const WhatIf& what_if, const LoadHistory& history) {
   const std::string name = ShortName(HistoryOutcome(what_if, history).configuration);
-  return IsOnOne(what_if) ? name : fmt::format("{} ({})", name, CountText(history.processors, "processor"));
+  const bool is_on_one = std::ranges::all_of(what_if.histories, [&](const LoadHistory& other) {
+    return other.processors == what_if.histories.front().processors;
+  });
+  return is_on_one ? name : fmt::format("{} ({})", name, CountText(history.processors, "processor"));
 }
 
 // "8 – 15": which of `count` things the cells of a block are about, where cell i begins with thing i · count / cells
@@ -84,15 +81,6 @@ Data FigureData(const std::string& title, const std::string& caption, Data figur
   return {{"title", title}, {"caption", caption}, {"figure", std::move(figure)}, {"table", std::move(table)}};
 }
 
-// Seconds of what is largest decide the unit of an axis.
-double LargestMakespan(const WhatIf& what_if, const std::vector<SweepLine>& lines) {
-  double most = 0;
-  for (const auto& [strategy, points] : lines) {
-    for (const auto& [x, outcome] : points) most = std::max(most, what_if.outcomes[outcome].makespan);
-  }
-  return most;
-}
-
 // 80 % of the replicas lie between; nothing where one of the outcomes has none.
 std::vector<ChartBand> ReplicaBand(const WhatIf& what_if, const SweepLine& line, double unit) {
   std::vector<ChartBand> band;
@@ -105,26 +93,20 @@ std::vector<ChartBand> ReplicaBand(const WhatIf& what_if, const SweepLine& line,
   return band;
 }
 
-// Slug, title ("Makespan against ...") and label.
-std::array<const char*, 3> AxisTexts(BalanceAxis axis) {
-  switch (axis) {
-    case BalanceAxis::kInterval: return {"interval", "balancing interval", "iterations between balancing points"};
-    case BalanceAxis::kLevel: return {"level", "over-decomposition", "tasks a processor"};
-    case BalanceAxis::kProcessors: break;
-  }
-  return {"processors", "processors", "processors"};
-}
-
-// Choices held fixed around the best outcome while the axis varies.
-std::string HeldBy(const BalanceConfiguration& best, BalanceAxis axis) {
+// Slug, title ("Makespan against ..."), label, and the choices held fixed around the best outcome while the axis
+// varies.
+std::array<std::string, 4> AxisTexts(BalanceAxis axis, const BalanceConfiguration& best) {
   const std::string tasks = CountOfTasks(best), processors = CountText(best.processors, "processor");
   const std::string every = fmt::format("balanced every {}", CountText(best.interval, "iteration"));
   switch (axis) {
-    case BalanceAxis::kInterval: return fmt::format("{} on {}", tasks, processors);
-    case BalanceAxis::kLevel: return fmt::format("{}, {}", processors, every);
+    case BalanceAxis::kInterval:
+      return {"interval", "balancing interval", "iterations between balancing points",
+              fmt::format("{} on {}", tasks, processors)};
+    case BalanceAxis::kLevel:
+      return {"level", "over-decomposition", "tasks a processor", fmt::format("{}, {}", processors, every)};
     case BalanceAxis::kProcessors: break;
   }
-  return fmt::format("{}, {}", tasks, every);
+  return {"processors", "processors", "processors", fmt::format("{}, {}", tasks, every)};
 }
 
 std::string NameOfLine(const WhatIf& what_if, const SweepLine& line) {
@@ -158,9 +140,12 @@ void AddSweep(const WhatIf& what_if, const BalanceCase& one, BalanceAxis axis, c
               ReportModel& model, Data& figures) {
   const std::vector<SweepLine> lines = SweepOver(what_if, one, axis);
   if (lines.empty()) return;
-  const auto [name, title, x_label] = AxisTexts(axis);
-  const std::string held = HeldBy(what_if.outcomes[one.ranking.front()].configuration, axis);
-  const auto [unit, seconds] = UnitFor(LargestMakespan(what_if, lines));
+  const auto [name, title, x_label, held] = AxisTexts(axis, what_if.outcomes[one.ranking.front()].configuration);
+  double longest = 0;
+  for (const auto& [strategy, points] : lines) {
+    for (const auto& [x, outcome] : points) longest = std::max(longest, what_if.outcomes[outcome].makespan);
+  }
+  const auto [unit, seconds] = UnitFor(longest);
   Chart chart;
   chart.title = fmt::format("Makespan against {}", title);
   chart.x_label = x_label;

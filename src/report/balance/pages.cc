@@ -39,44 +39,39 @@ Data CaseLine(const WhatIf& what_if, const BalanceCase& one) {
   return line;
 }
 
-// A configuration of a case.
-Data ConfigurationRow(const WhatIf& what_if, const BalanceOutcome& outcome, bool is_top) {
-  const BalanceConfiguration& configuration = outcome.configuration;
-  const bool is_balanced = !IsUnbalanced(outcome);
-  const std::optional<Gain>& original = outcome.gain_over_original;
-  const std::optional<NamedPart> limit = MainLimit(outcome);
-  const bool has_without = outcome.later_iteration && outcome.later_iteration_without;
-  return {{"name", NameOfBalancing(configuration)},
-          {"processors", FormatCount(configuration.processors)},
-          {"tasks", FormatCount(configuration.tasks) + (configuration.is_grown ? ", grown" : "")},
-          {"level", FormatCores(configuration.level())},
-          {"placement", NameOfPlacement(configuration.placement)},
-          {"iteration", FormatSeconds(LongRunIterationOf(what_if, outcome))},
-          {"makespan", FormatSeconds(outcome.makespan)},
-          {"gain", is_balanced ? FormatPercent(outcome.gain.value) : kNone},
-          {"interval", is_balanced ? GainInterval(outcome.gain) : ""},
-          {"original", original ? FormatPercent(original->value) : kNone},
-          {"originalInterval", original ? GainInterval(*original) : ""},
-          {"loadBalance", FormatFactor(outcome.load_balance)},
-          {"parallelEfficiency", FormatFactor(outcome.parallel_efficiency)},
-          {"migrations", is_balanced ? FormatCount(outcome.migrations) : kNone},
-          {"moved", is_balanced ? SayBytes(outcome.migrated_bytes) : kNone},
-          {"later", outcome.later_iteration ? FormatSeconds(*outcome.later_iteration) : kNone},
-          {"laterWithout", has_without ? FormatSeconds(*outcome.later_iteration_without) : ""},
-          {"limit", limit ? FormatPercent(limit->seconds / outcome.makespan) : kNone},
-          {"limitName", limit ? limit->name : ""},
-          {"isTop", is_top},
-          {"isBalanced", is_balanced}};
-}
-
 // The configurations that describe the case, best first, then what is not balanced.
 Data Configurations(const WhatIf& what_if, const BalanceCase& one, std::size_t top) {
   Data rows = Data::array();
   std::size_t place = 0;
   for (const std::size_t i : RowsOf(what_if, one)) {
-    const bool is_unbalanced = IsUnbalanced(what_if.outcomes[i]);
-    rows.push_back(ConfigurationRow(what_if, what_if.outcomes[i], is_unbalanced || place < top));
-    place += is_unbalanced ? 0 : 1;
+    const BalanceOutcome& outcome = what_if.outcomes[i];
+    const BalanceConfiguration& configuration = outcome.configuration;
+    const bool is_balanced = !IsUnbalanced(outcome);
+    const std::optional<Gain>& original = outcome.gain_over_original;
+    const std::optional<NamedPart> limit = MainLimit(outcome);
+    const bool has_without = outcome.later_iteration && outcome.later_iteration_without;
+    rows.push_back({{"name", NameOfBalancing(configuration)},
+                    {"processors", FormatCount(configuration.processors)},
+                    {"tasks", FormatCount(configuration.tasks) + (configuration.is_grown ? ", grown" : "")},
+                    {"level", FormatCores(configuration.level())},
+                    {"placement", NameOfPlacement(configuration.placement)},
+                    {"iteration", FormatSeconds(LongRunIterationOf(what_if, outcome))},
+                    {"makespan", FormatSeconds(outcome.makespan)},
+                    {"gain", is_balanced ? FormatPercent(outcome.gain.value) : kNone},
+                    {"interval", is_balanced ? GainInterval(outcome.gain) : ""},
+                    {"original", original ? FormatPercent(original->value) : kNone},
+                    {"originalInterval", original ? GainInterval(*original) : ""},
+                    {"loadBalance", FormatFactor(outcome.load_balance)},
+                    {"parallelEfficiency", FormatFactor(outcome.parallel_efficiency)},
+                    {"migrations", is_balanced ? FormatCount(outcome.migrations) : kNone},
+                    {"moved", is_balanced ? SayBytes(outcome.migrated_bytes) : kNone},
+                    {"later", outcome.later_iteration ? FormatSeconds(*outcome.later_iteration) : kNone},
+                    {"laterWithout", has_without ? FormatSeconds(*outcome.later_iteration_without) : ""},
+                    {"limit", limit ? FormatPercent(limit->seconds / outcome.makespan) : kNone},
+                    {"limitName", limit ? limit->name : ""},
+                    {"isTop", !is_balanced || place < top},
+                    {"isBalanced", is_balanced}});
+    place += is_balanced ? 1 : 0;
   }
   return rows;
 }
@@ -138,28 +133,6 @@ Data FindingTexts(const WhatIf& what_if) {
   return list;
 }
 
-Data MethodTexts(const WhatIf& what_if, const Partials& templates) {
-  Data list = Data::array();
-  for (const auto& [name, value] : DescribeMethod(what_if, templates))
-    list.push_back({{"name", name}, {"value", value}});
-  return list;
-}
-
-Data BalancedCell(Factor factor, const std::optional<BalancedValue>& value) {
-  std::string text = kNone, interval, color = kNoColor, tone = kNoTone;
-  if (value) {
-    const std::string bounds = FormatBounds(factor, value->interval80), level = ToString(value->reliability);
-    const bool is_reliable = value->reliability == Reliability::kReliable;
-    color = is_reliable ? PopColor(value->value) : kUncertainColor;
-    tone = is_reliable ? PopTone(value->value) : kUncertainTone;
-    interval = is_reliable && !value->is_replayed ? bounds : "";
-    text = is_reliable                                     ? FormatValue(factor, value->value)
-           : value->reliability == Reliability::kUncertain ? fmt::format("{} ({})", level, bounds)
-                                                           : level;
-  }
-  return {{"text", text}, {"interval", interval}, {"color", color}, {"tone", tone}};
-}
-
 // Ways to run need not be replayed on as many processors: one can be projected where another was replayed.
 Data ProjectionRow(Factor factor, double cores, const std::vector<std::optional<BalancedValue>>& ways) {
   Data cells = Data::array();
@@ -167,7 +140,18 @@ Data ProjectionRow(Factor factor, double cores, const std::vector<std::optional<
   for (const std::optional<BalancedValue>& value : ways) {
     has_replayed = has_replayed || (value && value->is_replayed);
     has_projected = has_projected || (value && !value->is_replayed);
-    cells.push_back(BalancedCell(factor, value));
+    std::string text = kNone, interval, color = kNoColor, tone = kNoTone;
+    if (value) {
+      const std::string bounds = FormatBounds(factor, value->interval80), level = ToString(value->reliability);
+      const bool is_reliable = value->reliability == Reliability::kReliable;
+      color = is_reliable ? PopColor(value->value) : kUncertainColor;
+      tone = is_reliable ? PopTone(value->value) : kUncertainTone;
+      interval = is_reliable && !value->is_replayed ? bounds : "";
+      text = is_reliable                                     ? FormatValue(factor, value->value)
+             : value->reliability == Reliability::kUncertain ? fmt::format("{} ({})", level, bounds)
+                                                             : level;
+    }
+    cells.push_back({{"text", text}, {"interval", interval}, {"color", color}, {"tone", tone}});
   }
   const char* both = has_projected ? "replayed, or projected with an interval" : "replayed";
   return {{"cores", FormatCores(cores)},
@@ -190,13 +174,6 @@ Data ProjectionTables(const std::vector<BalancedProjection>& list) {
     tables.push_back({{"caption", caption}, {"columns", std::move(columns)}, {"rows", std::move(rows)}});
   }
   return tables;
-}
-
-std::string RunRanks(const WhatIf& what_if) {
-  std::vector<std::string> ranks;
-  for (const BalanceRun& run : what_if.runs)
-    ranks.push_back(FormatCount(run.ranks) + (run.grown_from ? " (grown)" : ""));
-  return ListInWords(std::move(ranks));
 }
 
 bool AnyOutcome(const WhatIf& what_if, auto condition) { return std::ranges::any_of(what_if.outcomes, condition); }
@@ -240,12 +217,15 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
                               const std::vector<BalancedProjection>& projections, std::size_t top) {
   ReportModel model;
   const std::size_t balanced = what_if.by_time.size();
+  std::vector<std::string> ranks;
+  for (const BalanceRun& run : what_if.runs)
+    ranks.push_back(FormatCount(run.ranks) + (run.grown_from ? " (grown)" : ""));
   Data& data = model.data;
   data = {{"title", what_if.title},
           {"generator", Generator()},
           {"phase", what_if.phase},
           {"anchor", "balance"},
-          {"ranks", RunRanks(what_if)},
+          {"ranks", ListInWords(std::move(ranks))},
           {"runCount", CountText(what_if.runs.size(), "run")},
           {"configurationCount", CountText(what_if.outcomes.size(), "configuration")},
           {"balancedCount", balanced == 0 ? "" : FormatCount(balanced)},
@@ -269,7 +249,9 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   data["runs"] = Runs(what_if);
   data["stateCosts"] = StateCosts(what_if);
   data["fidelity"] = DescribeFidelity(what_if, templates);
-  data["method"] = MethodTexts(what_if, templates);
+  data["method"] = Data::array();
+  for (const auto& [name, value] : DescribeMethod(what_if, templates))
+    data["method"].push_back({{"name", name}, {"value", value}});
   data["diagnostics"] = FindingTexts(what_if);
   AddWhetherFilled(data, {"details", "configurations", "maps", "averages", "projections", "mappings", "leftOut", "runs",
                           "stateCosts", "fidelity", "diagnostics", "productionSentences"});

@@ -38,12 +38,6 @@ std::string TasksOn(const BalanceConfiguration& configuration) {
   return fmt::format("{} on {}", CountOfTasks(configuration), CountText(configuration.processors, "processor"));
 }
 
-// "RefineLB every 20 iterations with 64 tasks", or "... with 64 tasks placed in blocks".
-std::string NameWithTasks(const WhatIf& what_if, const BalanceCase& one, const BalanceConfiguration& configuration) {
-  const std::string name = fmt::format("{} with {}", NameOfBalancing(configuration), CountOfTasks(configuration));
-  return HasSeveralPlacements(what_if, one) ? name + " placed " + NameOfPlacement(configuration.placement) : name;
-}
-
 // A makespan beside the one that it is compared with.
 std::string SayChange(double makespan, double reference) {
   const std::string change = SayGain(1 - makespan / reference);
@@ -57,10 +51,13 @@ using Data = ReportData;
 // A configuration of a case by its names, with its times.
 Data Named(const WhatIf& what_if, const BalanceCase& one, const BalanceOutcome& outcome) {
   const BalanceConfiguration& configuration = outcome.configuration;
+  const bool has_several = HasSeveralPlacements(what_if, one);
+  const std::string placement = has_several ? NameOfPlacement(configuration.placement) : "";
   return {{"inCase", NameInCase(what_if, one, configuration)},
-          {"name", NameWithTasks(what_if, one, configuration)},
+          {"name", fmt::format("{} with {}{}", NameOfBalancing(configuration), CountOfTasks(configuration),
+                               has_several ? " placed " + placement : "")},
           {"on", TasksOn(configuration)},
-          {"placement", HasSeveralPlacements(what_if, one) ? NameOfPlacement(configuration.placement) : ""},
+          {"placement", placement},
           {"iteration", FormatSeconds(LongRunIterationOf(what_if, outcome))},
           {"makespan", FormatSeconds(outcome.makespan)}};
 }
@@ -142,19 +139,6 @@ Data CostsOfMoving(const BalanceOutcome& best) {
           {"moved", SayBytes(best.migrated_bytes)}};
 }
 
-// The parts of the makespan that are not computation, largest first.
-std::string OtherParts(const BalanceOutcome& best) {
-  std::vector<NamedPart> parts = NamedParts(best.parts);
-  parts.erase(parts.begin());
-  std::erase_if(parts, [&](const NamedPart& part) { return part.seconds < kMatters * best.makespan; });
-  std::ranges::stable_sort(parts, std::ranges::greater(), &NamedPart::seconds);
-  std::vector<std::string> names;
-  for (const NamedPart& part : parts) {
-    names.push_back(fmt::format("{} ({})", part.name, ShareOrDash(part.seconds, best.makespan)));
-  }
-  return Join(names, ", ");
-}
-
 IntervalBounds Bounds(const BalancedValue& value) {
   return value.is_replayed ? IntervalBounds{value.value, value.value}
                            : value.interval80.value_or(IntervalBounds{-1e300, 1e300});
@@ -164,30 +148,6 @@ std::string WithBounds(const BalancedValue& value) {
   constexpr Factor kFactor = Factor::kParallelEfficiency;
   return fmt::format("{} ({})", FormatValue(kFactor, value.value),
                      value.is_replayed ? "replayed" : FormatBounds(kFactor, value.interval80));
-}
-
-// Parallel efficiency on the most processors where it is known of both ways to run.
-Data ProjectedWay(const std::vector<BalancedProjection>& list, const BalancedFactor& table, std::size_t way) {
-  Data text = {{"label", list[way].label}, {"first", list.front().label}, {"processors", ""}};
-  for (const auto& [cores, values] : table.rows) {
-    const std::optional<BalancedValue>&with = values[way], &without = values.front();
-    if (!with || !without || std::max(with->reliability, without->reliability) > Reliability::kReliable) continue;
-    const IntervalBounds a = Bounds(*with), b = Bounds(*without);
-    text["processors"] = FormatCores(cores);
-    text["with"] = WithBounds(*with);
-    text["without"] = WithBounds(*without);
-    text["overlap"] = a.high >= b.low && b.high >= a.low;
-  }
-  return text;
-}
-
-// An interval that is too long for a run is left out whatever the strategy and the number of processors.
-std::string NameOfLeftOut(const BalanceConfiguration& configuration) {
-  if (configuration.interval > 0 && configuration.strategy.empty()) {
-    return fmt::format("balancing every {} with {}", CountText(configuration.interval, "iteration"),
-                       CountOfTasks(configuration));
-  }
-  return fmt::format("{} with {}", NameOfBalancing(configuration), TasksOn(configuration));
 }
 
 }  // namespace
@@ -359,6 +319,13 @@ Sentences Reasons(const WhatIf& what_if, const BalanceCase& one, const Partials&
   const BalanceOutcome& best = what_if.outcomes[*one.lead];
   const BalanceOutcome& before = what_if.outcomes[ReferenceOf(what_if, one, best)];
   const BalanceRun& run = what_if.runs[best.configuration.run];
+  std::vector<NamedPart> others = NamedParts(best.parts);  // without computation, largest first
+  others.erase(others.begin());
+  std::erase_if(others, [&](const NamedPart& part) { return part.seconds < kMatters * best.makespan; });
+  std::ranges::stable_sort(others, std::ranges::greater(), &NamedPart::seconds);
+  std::vector<std::string> rest;
+  for (const NamedPart& part : others)
+    rest.push_back(fmt::format("{} ({})", part.name, ShareOrDash(part.seconds, best.makespan)));
   Data reasons = {{"idle", Idle(what_if, one, best)},
                   {"loadChange", run.load_change ? FormatPercent(*run.load_change) : ""},
                   {"isSteady", run.load_change.value_or(1) < kSteady},
@@ -367,7 +334,7 @@ Sentences Reasons(const WhatIf& what_if, const BalanceCase& one, const Partials&
                   {"computation", FormatSeconds(best.parts.computation)},
                   {"computationShare", ShareOrDash(best.parts.computation, best.makespan)},
                   {"makespan", FormatSeconds(best.makespan)},
-                  {"rest", OtherParts(best)},
+                  {"rest", Join(rest, ", ")},
                   {"costs", IsUnbalanced(best) ? Data(false) : CostsOfMoving(best)},
                   {"messages", false},
                   {"heaviest", false}};
@@ -429,27 +396,33 @@ Sentences DescribeProjections(const std::vector<BalancedProjection>& list, const
   Data ways = Data::array();
   for (const BalancedFactor& table : TabulateBalanced(list)) {
     if (table.factor != Factor::kParallelEfficiency || !table.has_targets) continue;
-    for (std::size_t way = 1; way < list.size(); ++way) ways.push_back(ProjectedWay(list, table, way));
+    for (std::size_t way = 1; way < list.size(); ++way) {
+      Data text = {{"label", list[way].label}, {"first", list.front().label}, {"processors", ""}};
+      for (const auto& [cores, values] : table.rows) {  // the last that is known of both ways to run counts
+        const std::optional<BalancedValue>&with = values[way], &without = values.front();
+        if (!with || !without || std::max(with->reliability, without->reliability) > Reliability::kReliable) continue;
+        const IntervalBounds a = Bounds(*with), b = Bounds(*without);
+        text["processors"] = FormatCores(cores);
+        text["with"] = WithBounds(*with);
+        text["without"] = WithBounds(*without);
+        text["overlap"] = a.high >= b.low && b.high >= a.low;
+      }
+      ways.push_back(std::move(text));
+    }
   }
   return RenderSentences(templates, "balance_projections.txt", {{"ways", ways}});
 }
 
-// "16 cores": the largest run that others are grown from; empty where all are measured.
-std::string GrownFrom(const WhatIf& what_if) {
-  for (const BalanceRun& run : what_if.runs) {
-    if (run.grown_from) return FormatCoreCount(static_cast<double>(*run.grown_from));
-  }
-  return "";
-}
-
 LabelledTexts DescribeMethod(const WhatIf& what_if, const Partials& templates) {
+  const auto grown = std::ranges::find_if(what_if.runs, [](const auto& run) { return run.grown_from.has_value(); });
+  const bool is_grown = grown != what_if.runs.end();
   const Data method = {{"network", what_if.network},
                        {"computation", what_if.computation},
                        {"state", what_if.task_bytes_source},
                        {"predictor", what_if.predictor},
                        {"costs", what_if.cost_model},
                        {"replicas", what_if.noise_replicas == 0 ? "" : CountText(what_if.noise_replicas, "replica")},
-                       {"grownFrom", GrownFrom(what_if)},
+                       {"grownFrom", is_grown ? FormatCoreCount(static_cast<double>(*grown->grown_from)) : ""},
                        {"hasSeveralRuns", what_if.runs.size() > 1},
                        {"isSameProblem", what_if.same_problem},
                        {"sharesTime", what_if.shares_time}};
@@ -461,7 +434,13 @@ Sentences DescribeLeftOut(const WhatIf& what_if) {
   for (const LeftOut& one : what_if.left_out) {
     auto found = std::ranges::find(reasons, one.why, &std::pair<std::string, Sentences>::first);
     if (found == reasons.end()) found = reasons.insert(reasons.end(), {one.why, {}});
-    found->second.push_back(NameOfLeftOut(one.configuration));
+    const BalanceConfiguration& configuration = one.configuration;
+    // An interval that is too long for a run is left out whatever the strategy and the number of processors.
+    const bool is_interval = configuration.interval > 0 && configuration.strategy.empty();
+    found->second.push_back(
+        is_interval ? fmt::format("balancing every {} with {}", CountText(configuration.interval, "iteration"),
+                                  CountOfTasks(configuration))
+                    : fmt::format("{} with {}", NameOfBalancing(configuration), TasksOn(configuration)));
   }
   Sentences sentences;
   for (auto& [why, names] : reasons) {

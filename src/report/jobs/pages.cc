@@ -58,26 +58,6 @@ ReportData ProgramRows(const std::vector<ProgramJobs>& programs) {
   return rows;
 }
 
-ReportData JobRow(const CollectedJob& job) {
-  ReportData cells = ReportData::array();
-  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency})
-    cells.push_back(ColoredCell(Percent(job.factors[factor]), job.factors[factor]));
-  const std::size_t warnings = job.warnings.size();
-  return {{"program", job.program},
-          {"command", job.command},
-          {"owner", job.owner},
-          {"started", job.started},
-          {"size", Size(job)},
-          {"nodes", FormatCores(static_cast<double>(job.nodes))},
-          {"elapsed", FormatSeconds(job.elapsed)},
-          {"lost", HoursOfCores(job)},
-          {"ending", job.ending == "finalized" ? "" : job.ending},
-          {"file", job.file},
-          {"cells", std::move(cells)},
-          {"warnings", job.warnings},
-          {"warningCount", warnings == 0 ? "" : fmt::format("{} warning{}", warnings, warnings == 1 ? "" : "s")}};
-}
-
 }  // namespace
 
 std::string WriteJobsTable(const CollectedJobs& jobs, std::size_t top, std::size_t width) {
@@ -124,7 +104,26 @@ ReportModel BuildJobsModel(const CollectedJobs& jobs) {
   data["hasWarnings"] = !jobs.findings.empty();
   data["hasJobWarnings"] = std::ranges::any_of(jobs.jobs, [](const auto& job) { return !job.warnings.empty(); });
   data["jobs"] = ReportData::array();
-  for (const CollectedJob& job : jobs.jobs) data["jobs"].push_back(JobRow(job));
+  for (const CollectedJob& job : jobs.jobs) {
+    ReportData cells = ReportData::array();
+    for (const Factor factor : {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency})
+      cells.push_back(ColoredCell(Percent(job.factors[factor]), job.factors[factor]));
+    const std::size_t warnings = job.warnings.size();
+    data["jobs"].push_back(
+        {{"program", job.program},
+         {"command", job.command},
+         {"owner", job.owner},
+         {"started", job.started},
+         {"size", Size(job)},
+         {"nodes", FormatCores(static_cast<double>(job.nodes))},
+         {"elapsed", FormatSeconds(job.elapsed)},
+         {"lost", HoursOfCores(job)},
+         {"ending", job.ending == "finalized" ? "" : job.ending},
+         {"file", job.file},
+         {"cells", std::move(cells)},
+         {"warnings", job.warnings},
+         {"warningCount", warnings == 0 ? "" : fmt::format("{} warning{}", warnings, warnings == 1 ? "" : "s")}});
+  }
   return model;
 }
 
