@@ -66,10 +66,10 @@ std::string WithInterval(Factor factor, const ProjectedValue& value) {
 }
 
 // Among the reliable targets, the largest on which the intervals are apart, else the one nearest to eight times the
-// largest run.
-const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
-  const ComparedTarget* apart = nullptr;
-  const ComparedTarget* nearest = nullptr;
+// largest run. False without reliable targets.
+Data ProjectedChange(const ComparedPhase& phase) {
+  if (phase.targets.empty()) return false;
+  const ComparedTarget *apart = nullptr, *nearest = nullptr;
   const double aim = kTellingRatio * std::max(phase.before.projection->fitted_cores.back(),
                                               phase.after.projection->fitted_cores.back());
   const auto distance = [&](const ComparedTarget& target) { return std::fabs(std::log(target.cores / aim)); };
@@ -78,12 +78,7 @@ const ComparedTarget* TellingTarget(const ComparedPhase& phase) {
     if (target.efficiency.is_apart) apart = &target;
     if (nearest == nullptr || distance(target) < distance(*nearest)) nearest = &target;
   }
-  return apart != nullptr ? apart : nearest;
-}
-
-// False without reliable targets.
-Data ProjectedChange(const ComparedPhase& phase) {
-  const ComparedTarget* told = phase.targets.empty() ? nullptr : TellingTarget(phase);
+  const ComparedTarget* told = apart != nullptr ? apart : nearest;
   if (told == nullptr) return false;
   const ProjectedPair& pair = told->efficiency;
   const auto beyond = std::ranges::find_if(phase.targets, [&](const ComparedTarget& target) {

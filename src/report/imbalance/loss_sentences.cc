@@ -67,19 +67,6 @@ Data Part(const LossRecord& losses, double seconds, double least = 0) {
   return {{"share", ShareOrDash(seconds, losses.Waiting())}, {"time", FormatSeconds(seconds)}};
 }
 
-Data LargestCause(const LossRecord& losses) {
-  const std::vector<const PathRecord*> causes = LargestPaths(losses, 1, CausedCosts);
-  if (causes.empty()) return false;
-  const PathRecord& first = *causes.front();
-  const double waiting = losses.Waiting();
-  return {{"share", ShareOrDash(first.total.Costs(), waiting)},
-          {"path", first.path},
-          {"indirect", ShareOrDash(losses.indirect, waiting)},
-          {"propagating", ShareOrDash(losses.propagating, waiting)},
-          {"largest", LargestShare(first, LossRanks(losses))},
-          {"spreads", std::max(losses.indirect, losses.propagating) >= kNoShare * waiting}};
-}
-
 // Ranks that enter the phase later than the first.
 Data LateRanks(const LossRecord& losses) {
   double costs = 0;
@@ -109,6 +96,16 @@ Data ExitSkew(const LossRecord& losses) {
 Data WaitingText(const LossRecord& losses) {
   const LossRanks ranks(losses);
   const double waiting = losses.Waiting();
+  Data cause = false;
+  if (const auto causes = LargestPaths(losses, 1, CausedCosts); !causes.empty()) {
+    const PathRecord& first = *causes.front();
+    cause = {{"share", ShareOrDash(first.total.Costs(), waiting)},
+             {"path", first.path},
+             {"indirect", ShareOrDash(losses.indirect, waiting)},
+             {"propagating", ShareOrDash(losses.propagating, waiting)},
+             {"largest", LargestShare(first, ranks)},
+             {"spreads", std::max(losses.indirect, losses.propagating) >= kNoShare * waiting}};
+  }
   const double late_receiver = losses.waiting[static_cast<std::size_t>(WaitKind::kLateReceiver)];
   return {{"share", ShareOrDash(waiting, losses.allocation)},
           {"time", FormatSeconds(waiting)},
@@ -116,7 +113,7 @@ Data WaitingText(const LossRecord& losses) {
           {"count", ranks.Count()},
           {"perRank", FormatSeconds(ranks.PerRank(waiting))},
           {"wholePerRank", FormatSeconds(ranks.PerRank(losses.allocation))},
-          {"cause", LargestCause(losses)},
+          {"cause", std::move(cause)},
           {"late", LateRanks(losses)},
           {"exitSkew", ExitSkew(losses)},
           {"lateReceiver", Part(losses, late_receiver, kWorthLateReceiver)},
@@ -246,25 +243,8 @@ void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targ
   }
 }
 
-bool Dominates(const PhaseProjection& projection, Factor factor, double cores) {
-  const auto found = projection.dominant_at.find(cores);
-  return found != projection.dominant_at.end() && found->second == factor;
-}
-
 // The widest 80 % interval of a share that is reported.
 constexpr double kWidestPart = 0.5;
-
-// The call path with the largest loss at a target, of those that have a name.
-const PathLossProjection* LargestNamed(const LossProjection& losses, std::size_t target) {
-  const PathLossProjection* largest = nullptr;
-  for (const PathLossProjection& path : losses.paths) {
-    if (path.path == kOtherPaths || path.path == kChargedToNobody || path.path == kUnequalOccurrences ||
-        target >= path.targets.size())
-      continue;
-    if (largest == nullptr || path.targets[target].loss > largest->targets[target].loss) largest = &path;
-  }
-  return largest;
-}
 
 // At the last of the targets at which the share of the call path is known, else at the first of them.
 Data LargestText(const LossProjection& losses, const PathLossProjection& path, const PhaseProjection* factors,
@@ -279,7 +259,11 @@ Data LargestText(const LossProjection& losses, const PathLossProjection& path, c
   const bool is_of_factor =
       losses.measure == LossMeasure::kLoadBalance || losses.measure == LossMeasure::kSerialization;
   const Factor factor = FactorOf(losses.measure);
-  const bool is_dominant = is_of_factor && factors != nullptr && Dominates(*factors, factor, at.cores);
+  bool is_dominant = false;
+  if (is_of_factor && factors != nullptr) {
+    const auto dominant = factors->dominant_at.find(at.cores);
+    is_dominant = dominant != factors->dominant_at.end() && dominant->second == factor;
+  }
   const bool is_uncertain_beyond = is_known && *known < targets.back();
   return {{"cores", FormatCores(at.cores)},
           {"path", path.path},
@@ -292,17 +276,6 @@ Data LargestText(const LossProjection& losses, const PathLossProjection& path, c
           {"isAll", at.part80->low > kAll},
           {"isUncertainBeyond", is_uncertain_beyond},
           {"isEnd", is_known && !is_uncertain_beyond && at.cores < path.targets.back().cores}};
-}
-
-// The tags of loss_growth.txt.mustache.
-Data GrowthText(const LossProjection& losses, const PhaseProjection* factors, const std::vector<std::size_t>& targets) {
-  const bool is_known = !losses.paths.empty() && losses.obstacle.empty();
-  const PathLossProjection* largest = is_known && !targets.empty() ? LargestNamed(losses, targets.back()) : nullptr;
-  return {{"isNothing", losses.paths.empty()},
-          {"obstacle", losses.paths.empty() ? "" : losses.obstacle},
-          {"isUncertain", is_known && targets.empty()},
-          {"isSpread", is_known && !targets.empty() && largest == nullptr},
-          {"largest", largest == nullptr ? Data(false) : LargestText(losses, *largest, factors, targets)}};
 }
 
 // One run in a line.
@@ -415,9 +388,23 @@ Data DescribeGrowth(const std::vector<LossProjection>& losses, const std::vector
     const PhaseProjection* factors = found == projections.end() ? nullptr : &*found;
     const std::vector<std::size_t> targets =
         one.obstacle.empty() ? ReliableTargets(one, most) : std::vector<std::size_t>();
+    const bool is_known = !one.paths.empty() && one.obstacle.empty(), is_reliable = is_known && !targets.empty();
+    const PathLossProjection* largest = nullptr;  // at the last target, of those that have a name
+    for (const PathLossProjection& path : one.paths) {
+      const bool is_named =
+          path.path != kOtherPaths && path.path != kChargedToNobody && path.path != kUnequalOccurrences;
+      if (!is_reliable || !is_named || targets.back() >= path.targets.size()) continue;
+      if (largest == nullptr || path.targets[targets.back()].loss > largest->targets[targets.back()].loss)
+        largest = &path;
+    }
+    const Data text = {{"isNothing", one.paths.empty()},
+                       {"obstacle", one.paths.empty() ? "" : one.obstacle},
+                       {"isUncertain", is_known && targets.empty()},
+                       {"isSpread", is_reliable && largest == nullptr},
+                       {"largest", largest == nullptr ? Data(false) : LargestText(one, *largest, factors, targets)}};
     growth.push_back({{"phase", one.phase},
                       {"title", MeasureTexts(one.measure).first},
-                      {"sentences", RenderSentences(texts, "loss_growth.txt", GrowthText(one, factors, targets))},
+                      {"sentences", RenderSentences(texts, "loss_growth.txt", text)},
                       {"header", Data::array()},
                       {"rows", Data::array()}});
     if (!one.paths.empty()) AddTable(one, targets, growth.back());

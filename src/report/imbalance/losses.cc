@@ -57,11 +57,6 @@ Data TableBehind(const LossRecord& losses, const LossRaster& raster, const std::
   return table;
 }
 
-// Older files have the whole path alone.
-const std::string& Innermost(const PathRecord& record) {
-  return record.innermost.empty() ? record.path : record.innermost;
-}
-
 double Largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
@@ -83,27 +78,26 @@ bool CanBeDrawn(const ProcessGrid& grid) { return !grid.extents.empty() && grid.
 
 std::size_t PlaneCount(const ProcessGrid& grid) { return grid.extents.size() > 2 ? grid.extents[0] : 1; }
 
-Data GridText(const ProcessGrid& grid) {
-  std::vector<std::string> extents;
-  for (const std::size_t extent : grid.extents) extents.push_back(std::to_string(extent));
-  const bool is_of_program = grid.source == GridSource::kTopology;
-  return {{"extents", Join(extents, " × ")},
-          {"source", is_of_program ? "" : std::string(ToString(grid.source))},
-          {"isOfProgram", is_of_program},
-          {"isInOrder", grid.places.empty()},
-          {"hasPlanes", PlaneCount(grid) > 1}};
-}
-
 std::map<std::string, std::string> MapTexts(const LossRecord& losses, const PathRecord& path, std::size_t number,
                                             const std::string& heading, const Partials& texts) {
   const LossRanks ranks(losses);
   const double largest = Largest(path.raster.cells);
-  const bool has_grid = losses.grid && CanBeDrawn(*losses.grid);
+  Data grid = false;
+  if (losses.grid && CanBeDrawn(*losses.grid)) {
+    std::vector<std::string> extents;
+    for (const std::size_t extent : losses.grid->extents) extents.push_back(std::to_string(extent));
+    const bool is_of_program = losses.grid->source == GridSource::kTopology;
+    grid = {{"extents", Join(extents, " × ")},
+            {"source", is_of_program ? "" : std::string(ToString(losses.grid->source))},
+            {"isOfProgram", is_of_program},
+            {"isInOrder", losses.grid->places.empty()},
+            {"hasPlanes", PlaneCount(*losses.grid) > 1}};
+  }
   const Data data = {{"one", ranks.one},
                      {"who", ranks.who},
                      {"areThreads", ranks.are_threads},
                      {"path", path.path},
-                     {"region", Innermost(path)},
+                     {"region", path.innermost.empty() ? path.path : path.innermost},
                      {"number", std::to_string(number)},
                      {"heading", heading},
                      {"count", std::to_string(losses.run_ranks)},
@@ -113,7 +107,7 @@ std::map<std::string, std::string> MapTexts(const LossRecord& losses, const Path
                      {"largest", LargestShare(path, ranks)},
                      {"isOne", losses.run_ranks == 1},
                      {"isJoined", path.raster.rows < losses.run_ranks || path.raster.columns < losses.iterations},
-                     {"grid", has_grid ? GridText(*losses.grid) : Data(false)}};
+                     {"grid", std::move(grid)}};
   const LabelledTexts labelled = RenderLabelledTexts(texts, "loss_map.txt", data);
   return {labelled.begin(), labelled.end()};
 }
@@ -169,38 +163,20 @@ Data MapOfCause(const LossRecord& losses, const Cause& cause, std::size_t number
           {"caption", of_map["caption"]}};
 }
 
-// A map a call path, of the `most` with the largest costs. `heading`: of the phase, for names of figures.
-Data MapsOfLosses(const LossRecord& losses, std::size_t most, const std::string& heading, const Partials& texts) {
-  Data maps = Data::array();
-  std::size_t number = 0;
-  for (const PathRecord* path : LargestPaths(losses, most, CausedCosts)) {
-    ++number;
-    if (!path->raster.cells.empty()) maps.push_back(LossMap(losses, *path, number, heading, texts));
-  }
-  return maps;
-}
-
 // Ranks that are named, at most.
 constexpr std::size_t kNamed = 4;
-
-// Nothing where they differ between iterations.
-std::string RankNames(const std::vector<std::size_t>& ranks, const LossRanks& names) {
-  std::vector<std::string> numbers;
-  for (std::size_t i = 0; i < std::min(kNamed, ranks.size()); ++i) numbers.push_back(names.Number(ranks[i]));
-  if (ranks.size() > kNamed) numbers.emplace_back("…");
-  return names.List(numbers);
-}
-
-// "1.03×": how much more than 1 it is must be seen.
-std::string FormatLevel(double level) {
-  return level > 0.8 && level < 1.25 ? fmt::format("{:.2f}×", level) : FormatRatio(level);
-}
 
 // "2 overloaded ranks (3, 17) with 1.8× the load of the others, the same ranks all the time":
 // templates/loss_shape.txt.mustache.
 std::string DescribeShape(const LoadShape& shape, const LossRanks& ranks, const Partials& texts) {
   const bool is_overloaded = shape.over_ranks == ShapeOverRanks::kOverloadedFew;
   const bool is_underloaded = shape.over_ranks == ShapeOverRanks::kUnderloadedFew;
+  std::vector<std::string> numbers;  // none where they differ between iterations
+  for (std::size_t i = 0; i < std::min(kNamed, shape.ranks.size()); ++i)
+    numbers.push_back(ranks.Number(shape.ranks[i]));
+  if (shape.ranks.size() > kNamed) numbers.emplace_back("…");
+  const bool is_near = shape.level > 0.8 && shape.level < 1.25;  // how much more than 1 it is must be seen
+  const std::string level = is_near ? fmt::format("{:.2f}×", shape.level) : FormatRatio(shape.level);
   Data data = {{"one", ranks.one},
                {"who", ranks.who},
                {"areThreads", ranks.are_threads},
@@ -210,8 +186,8 @@ std::string DescribeShape(const LoadShape& shape, const LossRanks& ranks, const 
                        : is_underloaded ? "underloaded"
                                         : ""},
                {"count", std::to_string(shape.count)},
-               {"ranks", RankNames(shape.ranks, ranks)},
-               {"level", is_overloaded && shape.level <= 0 ? "" : FormatLevel(shape.level)}};
+               {"ranks", ranks.List(numbers)},
+               {"level", is_overloaded && shape.level <= 0 ? "" : level}};
   return Join(RenderSentences(texts, "loss_shape.txt", data), " ");
 }
 
@@ -351,18 +327,16 @@ Data ByFactor(const LossRecord& losses, std::size_t most) {
   return rows;
 }
 
-// Few ranks are enough where their loads move.
-bool IsKnown(const LoadShape& shape) {
-  return shape.over_ranks != ShapeOverRanks::kUnknown || shape.over_time == ShapeOverTime::kDrifting ||
-         shape.over_time == ShapeOverTime::kAlternating;
-}
-
 // The spread of computation, all of it and that of the first causes, and what helps.
 Data Shapes(const LossRecord& losses, std::size_t most, const Partials& texts) {
   constexpr double kWorthShape = 0.05;  // share of the waiting
   Data rows = Data::array();
   const auto add = [&](const std::string& name, const std::optional<LoadShape>& shape, const Remedy& remedy) {
-    if (!shape || !IsKnown(*shape)) return;
+    // Few ranks are enough where their loads move.
+    const bool is_known =
+        shape && (shape->over_ranks != ShapeOverRanks::kUnknown || shape->over_time == ShapeOverTime::kDrifting ||
+                  shape->over_time == ShapeOverTime::kAlternating);
+    if (!is_known) return;
     rows.push_back({{"name", name},
                     {"imbalance", FormatPercent(shape->imbalance)},
                     {"inIteration", FormatPercent(shape->imbalance_in_iteration)},
@@ -413,6 +387,12 @@ ReportData DescribePhaseLosses(const LossRecord& losses, Data growth, const std:
                                const LossDetail& detail, const LossRecord* grown) {
   const LossRanks ranks(losses);
   const std::size_t rows = detail.is_brief ? 0 : detail.rows;
+  Data maps = Data::array();
+  std::size_t number = 0;
+  for (const PathRecord* path : LargestPaths(losses, detail.maps, CausedCosts)) {
+    ++number;
+    if (!path->raster.cells.empty()) maps.push_back(LossMap(losses, *path, number, heading, texts));
+  }
   Data section = {{"one", ranks.one},
                   {"who", ranks.who},
                   {"areThreads", ranks.are_threads},
@@ -425,7 +405,7 @@ ReportData DescribePhaseLosses(const LossRecord& losses, Data growth, const std:
                   {"isFull", !detail.is_brief},
                   {"groups", Join(losses.GroupNames(), ", ")},
                   {"parentheses", ExplainParentheses(losses, texts)},
-                  {"maps", MapsOfLosses(losses, detail.maps, heading, texts)}};
+                  {"maps", std::move(maps)}};
   AddCauses(losses, detail.rows, section);
   section["fixes"] =
       Fixes(losses, detail.is_brief ? 1 : std::min<std::size_t>(detail.rows, 5), detail.maps, heading, texts);

@@ -36,11 +36,6 @@ struct StudyOnPage {
   std::vector<PhaseOfStudy> rows, others;
 };
 
-std::string LinkTo(const std::string& report, const std::string& folder) {
-  if (report.empty()) return "";
-  return std::filesystem::path(report).lexically_proximate(folder.empty() ? "." : folder).generic_string();
-}
-
 std::string ShownNumber(const Data& numbers, std::size_t i) {
   if (i >= numbers.size()) return kUnknownCell;
   const std::string value = numbers[i]["value"], detail = numbers[i]["detail"];
@@ -68,10 +63,13 @@ PhaseOfStudy DescribePhase(const ListedStudy& study, const Results& results, con
   }
   const std::string limit = largest ? NameInSentence(largest->first) : "";
   const double share = largest ? largest->second : 0;
+  const std::filesystem::path base = folder.empty() ? "." : folder;
+  const std::string link =
+      study.report.empty() ? "" : std::filesystem::path(study.report).lexically_proximate(base).generic_string();
   const Data& numbers = overview["numbers"];
   // The numbers of the overview again, for a table; a dash where there is none.
   return {{{"study", study.name},
-           {"link", LinkTo(study.report, folder)},
+           {"link", link},
            {"phase", name},
            {"heading", heading},
            {"anchor", anchor},
@@ -181,26 +179,6 @@ std::string CostText(double cost, const std::string& currency) {
 
 bool Overlap(const Ratio& a, const Ratio& b) { return a.low <= b.high && b.low <= a.high; }
 
-// The cheapest and the dearest of several offers with prices.
-void AddCheapest(const std::vector<ShortlistRow>& rows, Data& text) {
-  std::vector<const ShortlistRow*> priced;
-  for (const ShortlistRow& row : rows) {
-    if (row.cost) priced.push_back(&row);
-  }
-  if (priced.size() < 2) return;
-  std::ranges::stable_sort(priced, {}, [](const ShortlistRow* row) { return row->cost->value; });
-  const ShortlistRow& least = *priced.front();
-  const ShortlistRow& most = *priced.back();
-  text["cheapest"] = least.machine;
-  text["dearest"] = most.machine;
-  text["cost"] = fmt::format("{:.2f}×", most.cost->value);
-  std::vector<std::string> as_cheap;
-  for (const ShortlistRow* row : priced) {
-    if (row != &least && Overlap(*row->cost, *least.cost)) as_cheap.push_back(row->machine);
-  }
-  text["asCheap"] = Join(as_cheap, ", ");
-}
-
 std::vector<std::string> ShortlistSentences(const Shortlist& list, const Partials& texts) {
   if (list.rows.empty() || !list.rows.front().speed) return {};
   const ShortlistRow& best = list.rows.front();
@@ -215,26 +193,23 @@ std::vector<std::string> ShortlistSentences(const Shortlist& list, const Partial
                {"isOne", list.columns.size() == 1},
                {"equals", Join(equals, ", ")},
                {"cheapest", ""}};
-  AddCheapest(list.rows, text);
-  return RenderSentences(texts, "shortlist.txt", text);
-}
-
-Data InStudy(const Shortlist& list, std::size_t column, const std::vector<ListedStudy>& studies) {
-  const ShortlistColumn& head = list.columns[column];
-  Data cells = Data::array();
+  std::vector<const ShortlistRow*> priced;
   for (const ShortlistRow& row : list.rows) {
-    const std::optional<MachineTime>& time = row.times[column];
-    if (!time) continue;
-    cells.push_back({{"machine", NameOfMachine(row)},
-                     {"time", FormatTime(time->seconds, time->interval80)},
-                     {"speed", RatioText(time->speed)},
-                     {"cost", time->cost ? CostText(time->cost->value, row.currency) : kUnknownCell}});
+    if (row.cost) priced.push_back(&row);
   }
-  return {{"study", studies[head.study].name},
-          {"phase", NameOfPhase(head.phase, false)},
-          {"cores", FormatCores(head.cores)},
-          {"isPredicted", head.is_predicted},
-          {"cells", std::move(cells)}};
+  std::ranges::stable_sort(priced, {}, [](const ShortlistRow* row) { return row->cost->value; });
+  if (priced.size() > 1) {
+    const ShortlistRow &least = *priced.front(), &most = *priced.back();
+    std::vector<std::string> as_cheap;
+    for (const ShortlistRow* row : priced) {
+      if (row != &least && Overlap(*row->cost, *least.cost)) as_cheap.push_back(row->machine);
+    }
+    text["cheapest"] = least.machine;
+    text["dearest"] = most.machine;
+    text["cost"] = fmt::format("{:.2f}×", most.cost->value);
+    text["asCheap"] = Join(as_cheap, ", ");
+  }
+  return RenderSentences(texts, "shortlist.txt", text);
 }
 
 // False without machines to choose from.
@@ -251,7 +226,23 @@ Data ShortlistTable(const Shortlist& list, const std::vector<ListedStudy>& studi
                     {"cost", row.cost ? RatioText(*row.cost) : kUnknownCell}});
     for (const std::optional<MachineTime>& time : row.times) has_costs |= time && time->cost;
   }
-  for (std::size_t i = 0; i < list.columns.size(); ++i) columns.push_back(InStudy(list, i, studies));
+  for (std::size_t i = 0; i < list.columns.size(); ++i) {
+    const ShortlistColumn& head = list.columns[i];
+    Data cells = Data::array();
+    for (const ShortlistRow& row : list.rows) {
+      const std::optional<MachineTime>& time = row.times[i];
+      if (!time) continue;
+      cells.push_back({{"machine", NameOfMachine(row)},
+                       {"time", FormatTime(time->seconds, time->interval80)},
+                       {"speed", RatioText(time->speed)},
+                       {"cost", time->cost ? CostText(time->cost->value, row.currency) : kUnknownCell}});
+    }
+    columns.push_back({{"study", studies[head.study].name},
+                       {"phase", NameOfPhase(head.phase, false)},
+                       {"cores", FormatCores(head.cores)},
+                       {"isPredicted", head.is_predicted},
+                       {"cells", std::move(cells)}});
+  }
   return {{"rows", std::move(rows)},
           {"studies", std::move(columns)},
           {"sentences", ShortlistSentences(list, texts)},
