@@ -21,12 +21,6 @@ std::size_t LevelOf(double value, double most) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(kLevels * value / most - 1e-9)));
 }
 
-// On a scale that need not begin at nothing.
-std::size_t LevelOf(double value, const HeatScale& scale) {
-  if (value <= 0 || scale.high <= scale.low) return value > 0 ? 1 : 0;
-  return std::clamp<std::size_t>(LevelOf(value - scale.low, scale.high - scale.low), 1, kLevels);
-}
-
 // Where a map with cells of this size lies, behind the labels of its edges.
 Box MapBox(const LossRaster& raster, double width, double height) {
   return {kLabelWidth, 0, kLabelWidth + width * static_cast<double>(raster.columns),
@@ -67,22 +61,6 @@ void DrawCells(SvgCanvas& canvas, const LossRaster& raster, const Box& box, Leve
   canvas.CloseGroup();
 }
 
-// The sum of every row as a bar on the right.
-void DrawRowSums(SvgCanvas& canvas, const LossRaster& raster, const Box& box) {
-  const LossRaster sums = Joined(raster, raster.rows, 1);
-  const double most = LargestOf(sums), left = box.right + kMapGap;
-  if (most <= 0) return;
-  const double height = box.height() / static_cast<double>(raster.rows);
-  std::vector<Spot> outline = {{left, 0}};
-  for (std::size_t row = 0; row < sums.cells.size(); ++row) {
-    const double right = left + kBarWidth * sums.cells[row] / most;
-    outline.push_back({right, height * static_cast<double>(row)});
-    outline.push_back({right, height * static_cast<double>(row + 1)});
-  }
-  outline.push_back({left, box.bottom});
-  canvas.Polygon(outline, {kFaint, 0.7});
-}
-
 void DrawLabel(Canvas& canvas, double x, double y, Anchor anchor, const std::string& text) {
   canvas.Text({x, y}, text, {anchor, kFaint});
 }
@@ -121,7 +99,19 @@ std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, co
   DrawEdges(canvas, labels, box);
   canvas.Rect(box, kGround);
   DrawCells(canvas, raster, box, [&](double value) { return LevelOf(value, most); });
-  DrawRowSums(canvas, raster, box);
+  // The sum of every row as a bar on the right.
+  const LossRaster sums = Joined(raster, raster.rows, 1);
+  if (const double largest = LargestOf(sums), left = box.right + kMapGap; largest > 0) {
+    const double height = box.height() / static_cast<double>(raster.rows);
+    std::vector<Spot> outline = {{left, 0}};
+    for (std::size_t row = 0; row < sums.cells.size(); ++row) {
+      const double right = left + kBarWidth * sums.cells[row] / largest;
+      outline.push_back({right, height * static_cast<double>(row)});
+      outline.push_back({right, height * static_cast<double>(row + 1)});
+    }
+    outline.push_back({left, box.bottom});
+    canvas.Polygon(outline, {kFaint, 0.7});
+  }
   DrawStrengths(canvas, below, labels.strongest);
   return canvas.Close();
 }
@@ -145,16 +135,20 @@ std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std:
   return canvas.Close();
 }
 
-std::string RenderLoadMap(const LossRaster& loads, const HeatScale& scale, const HeatLabels& labels,
-                          const std::string& title, const std::string& description, bool standalone) {
+std::string RenderLoadMap(const LossRaster& loads, const HeatLabels& labels, const std::string& title,
+                          const std::string& description, bool standalone) {
   constexpr double kTileWidth = 340, kTileHeight = 190, kScaleLeft = kLabelWidth + 70;
   const Box box = MapBox(loads, CellSize(loads.columns, kTileWidth, 24), CellSize(loads.rows, kTileHeight, 14));
   const double below = box.bottom + kLabelHeight;
   SvgCanvas canvas = Open(std::max(box.width(), kScaleWidth), below + kStep + kMapGap, title, description, standalone);
   DrawEdges(canvas, labels, box);
   canvas.Rect(box, kGround);
-  DrawCells(canvas, loads, box, [&](double value) { return LevelOf(value, scale); });
-  DrawStrengths(canvas, below + 2, scale.high_text, scale.low_text, kScaleLeft);
+  const double range = labels.high - labels.low;
+  DrawCells(canvas, loads, box, [&](double value) {
+    if (value <= 0 || range <= 0) return std::size_t{value > 0};
+    return std::clamp<std::size_t>(LevelOf(value - labels.low, range), 1, kLevels);
+  });
+  DrawStrengths(canvas, below + 2, labels.strongest, labels.weakest, kScaleLeft);
   return canvas.Close();
 }
 

@@ -15,11 +15,13 @@
 
 namespace farscale {
 
-// Labels at the edges of a map.
+// Labels at the edges of a map and of its colours.
 struct HeatLabels {
-  std::string top, bottom;  // rows: the first and the last rank; the same: one
-  std::string left, right;  // columns: the first and the last iteration
-  std::string strongest;    // value of the strongest colour
+  std::string top, bottom;    // rows: the first and the last rank; the same: one
+  std::string left, right;    // columns: the first and the last iteration
+  std::string strongest;      // value of the strongest colour
+  std::string weakest = "0";  // the same of the weakest one
+  double low = 0, high = 0;   // both values, where several maps share them, so that they compare
 };
 
 // Ranks from top to bottom, iterations from left to right; beside it the sum of every row as a bar, below it the scale
@@ -31,16 +33,10 @@ std::string RenderHeatMap(const LossRaster& raster, const HeatLabels& labels, co
 std::string RenderGridMap(const LossRaster& grid, std::size_t planes, const std::string& strongest,
                           const std::string& title, const std::string& description);
 
-// The values of the weakest and the strongest colour of several maps, so that they compare.
-struct HeatScale {
-  double low = 0, high = 1;
-  std::string low_text, high_text;
-};
-
 // Loads of processors, from top to bottom, in iterations, from left to right, in the colours of a scale that other maps
 // share: values outside have the colour of its ends, none at all is not drawn. `standalone`: a file of its own.
-std::string RenderLoadMap(const LossRaster& loads, const HeatScale& scale, const HeatLabels& labels,
-                          const std::string& title, const std::string& description, bool standalone);
+std::string RenderLoadMap(const LossRaster& loads, const HeatLabels& labels, const std::string& title,
+                          const std::string& description, bool standalone);
 
 // Cells of a raster as SVG paths: one path for each kind of cell, and a stroke for neighbours in a row.
 

@@ -466,12 +466,12 @@ TEST(RankFiles, OfAMappingThatGains) {
 
 // 0.1 to 0.2 s: nothing lies far off, and the scale begins with the least.
 TEST(BalanceFigures, MapsShareAScale) {
-  const HeatScale scale = ScaleOfLoads(test::MakeWhatIf().histories);
+  const HeatLabels scale = ScaleOfLoads(test::MakeWhatIf().histories);
   EXPECT_EQ(scale.low, 0.1);
   EXPECT_EQ(scale.high, 0.2);
-  EXPECT_EQ(scale.low_text + ", " + scale.high_text, "100 ms, 200 ms") << "without ≤ and ≥";
-  const std::string svg = RenderLoadMap({1, 3, {0, 0.1, 0.2}}, {0.1, 0.2, "100 ms", "200 ms"},
-                                        {"0", "0", "iteration 1", "3", ""}, "t", "d", false);
+  EXPECT_EQ(scale.weakest + ", " + scale.strongest, "100 ms, 200 ms") << "without ≤ and ≥";
+  const std::string svg = RenderLoadMap({1, 3, {0, 0.1, 0.2}},
+                                        {"0", "0", "iteration 1", "3", "200 ms", "100 ms", 0.1, 0.2}, "t", "d", false);
   EXPECT_THAT(svg, HasSubstr("stroke-opacity=\"0.125\" d=\"M1 0h1\""));
   EXPECT_THAT(svg, HasSubstr("stroke=\"#d55e00\" d=\"M2 0h1\""));
   ReportModel model;

@@ -245,41 +245,43 @@ Data TableOfAverages(const WhatIf& what_if) {
 
 }  // namespace
 
-HeatScale ScaleOfLoads(const std::vector<LoadHistory>& histories) {
+HeatLabels ScaleOfLoads(const std::vector<LoadHistory>& histories) {
   std::vector<double> loads;
   for (const LoadHistory& history : histories) {
     std::copy_if(history.load.begin(), history.load.end(), std::back_inserter(loads),
                  [](double load) { return load > 0; });
   }
-  if (loads.empty()) return {0, 1, FormatSeconds(0), FormatSeconds(1)};
-  std::sort(loads.begin(), loads.end());
-  HeatScale range;
-  range.high = QuantileOfSorted(loads, 0.99);
-  range.low = QuantileOfSorted(loads, 0.01);
-  // Differences of a few percent are noise, and what reaches down to a quarter may as well begin at nothing.
-  if (range.low < 0.25 * range.high) range.low = 0;
-  range.low = std::min(range.low, 0.9 * range.high);
-  range.low_text = (range.low > loads.front() ? "≤ " : "") + FormatSeconds(range.low);
-  range.high_text = (range.high < loads.back() ? "≥ " : "") + FormatSeconds(range.high);
-  return range;
+  HeatLabels scale;
+  scale.high = 1;
+  if (!loads.empty()) {
+    std::sort(loads.begin(), loads.end());
+    scale.high = QuantileOfSorted(loads, 0.99);
+    scale.low = QuantileOfSorted(loads, 0.01);
+    // Differences of a few percent are noise, and what reaches down to a quarter may as well begin at nothing.
+    if (scale.low < 0.25 * scale.high) scale.low = 0;
+    scale.low = std::min(scale.low, 0.9 * scale.high);
+  }
+  scale.weakest = (!loads.empty() && scale.low > loads.front() ? "≤ " : "") + FormatSeconds(scale.low);
+  scale.strongest = (!loads.empty() && scale.high < loads.back() ? "≥ " : "") + FormatSeconds(scale.high);
+  return scale;
 }
 
 ReportData LoadMaps(const WhatIf& what_if, const std::string& slug, ReportModel& model) {
   Data maps = Data::array();
-  const HeatScale scale = ScaleOfLoads(what_if.histories);
+  HeatLabels labels = ScaleOfLoads(what_if.histories);
+  labels.top = "0";
+  labels.left = "iteration 1";
   for (const LoadHistory& history : what_if.histories) {
     const BalanceOutcome& outcome = HistoryOutcome(what_if, history);
     const std::string title = NameOfHistory(what_if, history);
     const LossRaster loads{history.rows, history.columns, history.load};
-    const HeatLabels labels{"0", std::to_string(history.processors - 1), "iteration 1",
-                            std::to_string(history.iterations), ""};
+    labels.bottom = std::to_string(history.processors - 1);
+    labels.right = std::to_string(history.iterations);
     const std::string description =
         fmt::format("Computation of {} from top to bottom in {} from left to right: makespan {}, load balance {}.",
                     CountText(history.processors, "processor"), CountText(history.iterations, "iteration"),
                     FormatSeconds(outcome.makespan), FormatFactor(outcome.load_balance));
-    const auto draw = [&](bool standalone) {
-      return RenderLoadMap(loads, scale, labels, title, description, standalone);
-    };
+    const auto draw = [&](bool standalone) { return RenderLoadMap(loads, labels, title, description, standalone); };
     const std::string name = fmt::format("{}-load-{}.svg", slug, maps.size() + 1);
     maps.push_back(FigureData(title, description, AddFigure(model, name, draw(false), draw(true), description),
                               TableOfLoads(history)));

@@ -101,7 +101,7 @@ ReportData FiguresOfCase(const WhatIf& what_if, const BalanceCase& one, const st
 
 // The range of loads, in seconds, that the colours of all maps share: nearly all of them, so that a few far off do not
 // hide the rest.
-HeatScale ScaleOfLoads(const std::vector<LoadHistory>& histories);
+HeatLabels ScaleOfLoads(const std::vector<LoadHistory>& histories);
 
 // The tags of templates/balance.*.mustache [docs/templates.md], but for `style`. `projections`: as measured first, then
 // with balancing. `top`: configurations of a case that short forms show. The Markdown form shows the figures of the
