@@ -13,29 +13,6 @@ namespace {
 constexpr double kBarsWidth = 560, kBarsLeft = 14, kBarsRight = kBarsWidth - 74;  // room for the sums
 constexpr double kBarsTop = 42, kBar = 16, kNameHeight = 16, kBarsRow = kNameHeight + kBar + 10;
 
-double Longest(const std::vector<StackedBar>& bars) {
-  double most = 0;
-  for (const StackedBar& bar : bars) {
-    double sum = 0;
-    for (const double seconds : bar.seconds) sum += std::max(0.0, seconds);
-    most = std::max(most, sum);
-  }
-  return most > 0 ? most : 1;
-}
-
-void DrawBar(Canvas& canvas, const StackedBar& bar, const std::vector<std::pair<std::string, int>>& parts,
-             const Scale& scale, double top) {
-  canvas.Text({kBarsLeft, top + kNameHeight - 4}, bar.name, {});
-  double sum = 0;
-  for (std::size_t i = 0; i < bar.seconds.size(); ++i) {
-    const double from = scale.At(sum);
-    sum += std::max(0.0, bar.seconds[i]);
-    const Box box{from, top + kNameHeight, scale.At(sum), top + kNameHeight + kBar};
-    if (box.width() >= 0.05) canvas.Rect(box, {PaletteColor(parts[i].second)});
-  }
-  canvas.Text({scale.At(sum) + 6, top + kNameHeight + kBar - 4}, bar.text, {});
-}
-
 }  // namespace
 
 std::string RenderStackedBars(const std::string& title, const std::string& description, const std::string& axis,
@@ -48,14 +25,28 @@ std::string RenderStackedBars(const std::string& title, const std::string& descr
                 kBarsTop + legend.height() + kBarsRow * static_cast<double>(bars.size())};
   SvgCanvas canvas(
       {kBarsWidth, std::ceil(box.bottom + kBelowAxis), title, description, standalone, kBarsLeft, " class=\"chart\""});
-  const double longest = Longest(bars);
+  double longest = 0;
+  for (const StackedBar& bar : bars) {
+    double sum = 0;
+    for (const double part : bar.seconds) sum += std::max(0.0, part);
+    longest = std::max(longest, sum);
+  }
+  if (!(longest > 0)) longest = 1;
   const auto [unit, seconds] = UnitFor(longest);
   const Scale scale = LinearScale(0, longest, box.left, box.right, 5, seconds);
   DrawXAxis(canvas, box, {scale, scale.Ticks(seconds), fmt::format("{} ({})", axis, unit)});
   legend.Draw(canvas);
   double top = box.top;
   for (const StackedBar& bar : bars) {
-    DrawBar(canvas, bar, parts, scale, top);
+    canvas.Text({kBarsLeft, top + kNameHeight - 4}, bar.name, {});
+    double sum = 0;
+    for (std::size_t i = 0; i < bar.seconds.size(); ++i) {
+      const double from = scale.At(sum);
+      sum += std::max(0.0, bar.seconds[i]);
+      const Box part{from, top + kNameHeight, scale.At(sum), top + kNameHeight + kBar};
+      if (part.width() >= 0.05) canvas.Rect(part, {PaletteColor(parts[i].second)});
+    }
+    canvas.Text({scale.At(sum) + 6, top + kNameHeight + kBar - 4}, bar.text, {});
     top += kBarsRow;
   }
   return canvas.Close();

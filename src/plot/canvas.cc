@@ -12,29 +12,6 @@ constexpr double kHair = 1e-9;       // rounding, in steps
 constexpr double kBeyond = 0.1;      // steps that values may lie beyond the end of a rounded scale
 constexpr double kFewDecades = 2.5;  // have ticks at 2 and 5, too
 
-std::vector<double> LogTicks(const Scale& scale) {
-  std::vector<double> ticks;
-  const double decades = std::log10(scale.high / scale.low);
-  const auto lowest = static_cast<int>(std::floor(std::log10(scale.low)));
-  for (int exponent = lowest; exponent <= std::log10(scale.high); ++exponent) {
-    for (const double factor : {1.0, 2.0, 5.0}) {
-      const double value = factor * std::pow(10, exponent);
-      if (factor > 1 && decades > kFewDecades) continue;
-      if (value >= scale.low && value <= scale.high) ticks.push_back(value);
-    }
-  }
-  return ticks;
-}
-
-std::vector<double> LinearTicks(const Scale& scale) {
-  if (!(scale.step > 0)) return {};
-  std::vector<double> ticks;
-  const auto first = std::llround(std::ceil(scale.low / scale.step - kHair));
-  const auto last = std::llround(std::floor(scale.high / scale.step + kHair));
-  for (auto i = first; i <= last; ++i) ticks.push_back(static_cast<double>(i) * scale.step);
-  return ticks;
-}
-
 }  // namespace
 
 double NiceStep(double span, int wanted) {
@@ -69,8 +46,21 @@ double Scale::At(double value) const {
 
 std::vector<AxisTick> Scale::Ticks(double unit, const std::string& suffix) const {
   std::vector<AxisTick> ticks;
-  for (const double value : is_log ? LogTicks(*this) : LinearTicks(*this)) {
+  const auto add = [&](double value) {
     ticks.emplace_back(value, TickText(value / unit) + (value == 0 ? "" : suffix));
+  };
+  if (is_log) {
+    const double decades = std::log10(high / low);
+    for (auto exponent = static_cast<int>(std::floor(std::log10(low))); exponent <= std::log10(high); ++exponent) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        const double value = factor * std::pow(10, exponent);
+        if (factor > 1 && decades > kFewDecades) continue;
+        if (value >= low && value <= high) add(value);
+      }
+    }
+  } else if (step > 0) {
+    const auto last = std::llround(std::floor(high / step + kHair));
+    for (auto i = std::llround(std::ceil(low / step - kHair)); i <= last; ++i) add(static_cast<double>(i) * step);
   }
   return ticks;
 }

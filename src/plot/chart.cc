@@ -106,9 +106,7 @@ class Plot {
     DrawYAxis(canvas, box_, {y_, y_.Ticks(), chart_.y_label});
     if (chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, x_.Ticks(), chart_.x_label});
     if (!chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, Names(), chart_.x_label, AxisMarks::kNone, 10});
-    Split();
-    Unknown();
-    ReliableRange();
+    Ranges();
     for (const ChartSeries& series : chart_.series) {
       Band(series, series.outer_band, 0.12, false);
       Band(series, series.inner_band, 0.22, true);
@@ -214,27 +212,22 @@ class Plot {
     canvas_->Text({x + (is_left ? -5 : 5), text_y}, text, {is_left ? Anchor::kEnd : Anchor::kStart, color});
   }
 
-  // Where the measured range ends.
-  void Split() {
-    if (!chart_.split_x || *chart_.split_x >= x_.high) return;
-    LineAcross(*chart_.split_x, {kFaint, 1, "2 3"}, chart_.split_label, box_.bottom - 6, kFaint, 0);
-  }
-
-  void ReliableRange() {
+  // Where the measured range ends, what is uncertain and what is reliable.
+  void Ranges() {
+    if (chart_.split_x && *chart_.split_x < x_.high)
+      LineAcross(*chart_.split_x, {kFaint, 1, "2 3"}, chart_.split_label, box_.bottom - 6, kFaint, 0);
+    if (chart_.uncertain_to_x && *chart_.uncertain_to_x < x_.high) {
+      const double end = std::max(*chart_.uncertain_to_x, x_.low);
+      canvas_->Rect({x_.At(end), box_.top, box_.right, box_.bottom}, {kFaint, 0.16});
+      // A line of its own where the one of the reliable range does not stand there.
+      if (!chart_.reliable_to_x || end > *chart_.reliable_to_x)
+        LineAcross(end, {kInk, 1, "1 3", 0.55}, chart_.unknown_label, box_.bottom - 34, kInk, 170);
+    }
     if (!chart_.reliable_to_x || *chart_.reliable_to_x < x_.low || *chart_.reliable_to_x > x_.high) return;
     const double end = *chart_.reliable_to_x;
     canvas_->Rect({box_.left, box_.top, chart_.has_end ? x_.At(end) : box_.right, box_.bottom},
                   {PaletteColor(kPaletteBlue), 0.07});
     LineAcross(end, {kInk, 1.5, "", 0.55}, chart_.reliable_label, box_.bottom - 20, kInk, 170);
-  }
-
-  // Beyond what is uncertain. A line of its own where the one of the reliable range does not stand there.
-  void Unknown() {
-    if (!chart_.uncertain_to_x || *chart_.uncertain_to_x >= x_.high) return;
-    const double end = std::max(*chart_.uncertain_to_x, x_.low);
-    canvas_->Rect({x_.At(end), box_.top, box_.right, box_.bottom}, {kFaint, 0.16});
-    if (chart_.reliable_to_x && end <= *chart_.reliable_to_x) return;
-    LineAcross(end, {kInk, 1, "1 3", 0.55}, chart_.unknown_label, box_.bottom - 34, kInk, 170);
   }
 
   void Marks() {

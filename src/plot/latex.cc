@@ -62,19 +62,6 @@ std::uint32_t NextCharacter(std::string_view text, std::size_t& at) {
   return character;
 }
 
-// A quotation mark opens at the beginning, behind a blank, a bracket or a dash, and closes elsewhere.
-const char* QuotationMark(std::string_view text, std::size_t at) {
-  const bool opens = at == 0 || std::string_view(" \t\n([{-/").find(text[at - 1]) != std::string_view::npos;
-  return opens ? "``" : "''";
-}
-
-// Letters of Latin-1 that every font has, as base letters with accents.
-bool IsAccentedLetter(std::uint32_t character) {
-  const bool is_in_block = character >= 0xC0 && character <= 0xFF;
-  return is_in_block && character != 0xD0 && character != 0xDE && character != 0xF0 && character != 0xFE &&
-         character != 0xF7;
-}
-
 }  // namespace
 
 std::string EscapeLatex(std::string_view source) {
@@ -87,16 +74,21 @@ std::string EscapeLatex(std::string_view source) {
     for (const auto& [one, escape] : kEscapes) {
       if (one == character) known = escape;
     }
+    // A quotation mark opens at the beginning, behind a blank, a bracket or a dash, and closes elsewhere.
+    const bool opens = begin == 0 || std::string_view(" \t\n([{-/").find(text[begin - 1]) != std::string_view::npos;
+    // Letters of Latin-1 that every font has, as base letters with accents.
+    const bool is_accented = character >= 0xC0 && character <= 0xFF && character != 0xD0 && character != 0xDE &&
+                             character != 0xF0 && character != 0xFE && character != 0xF7;
     const bool becomes_a_dash = character == '-' && at < text.size() && text[at] == '-';
     if (character == '"') {
-      escaped += QuotationMark(text, begin);
+      escaped += opens ? "``" : "''";
     } else if (known != nullptr) {
       escaped += known;
     } else if (becomes_a_dash) {
       escaped += "-{}";
     } else if (character < 0x20 || character == 0x7F) {
       escaped += ' ';
-    } else if (character < 0x80 || IsAccentedLetter(character)) {
+    } else if (character < 0x80 || is_accented) {
       escaped.append(text, begin, at - begin);
     } else {
       escaped += fmt::format("{{[}}U+{:04X}]", character);
@@ -158,15 +150,10 @@ class TikzCanvas : public Canvas {
                                   ? fmt::format("+(-{0:.2f}pt,-{0:.2f}pt) rectangle +({0:.2f}pt,{0:.2f}pt)", radius)
                                   : fmt::format("circle[radius={:.2f}pt]", radius);
     for (const Spot& spot : spots) {
-      if (const std::vector<Spot> corners = CornersOf(marker, spot); !corners.empty()) {
-        std::string path;
-        for (const Spot& corner : corners) path += Coordinates(corner) + " -- ";
-        text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {}cycle;\n", Color(marker.color),
-                             Color(marker.is_filled ? marker.color : kPaper), path);
-        continue;
-      }
-      text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {} {};\n", Color(marker.color),
-                           Color(marker.is_filled ? marker.color : kPaper), Coordinates(spot), shape);
+      const std::vector<Spot> corners = CornersOf(marker, spot);
+      const std::string path = corners.empty() ? Coordinates(spot) + " " + shape : PathOf(corners) + " -- cycle";
+      text_ += fmt::format("\\path[draw={}, line width=0.9pt, fill={}] {};\n", Color(marker.color),
+                           Color(marker.is_filled ? marker.color : kPaper), path);
     }
   }
   // Paper has one colour of text, and the size of the page's.
