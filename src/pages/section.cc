@@ -116,23 +116,19 @@ using Span = std::pair<std::string_view, std::string_view>;  // begin and end
 
 constexpr Span kNothing = {"", ""}, kParentheses = {" (", ")"};
 
-Span StrongIn(OutputForm form) {
-  if (form == OutputForm::kHtml) return {"<strong>", "</strong>"};
-  if (form == OutputForm::kLatex) return {"\\textbf{", "}"};
-  return form == OutputForm::kMarkdown ? Span{"**", "**"} : kNothing;
-}
-
-Span CodeIn(OutputForm form) {
-  if (form == OutputForm::kHtml) return {"<code>", "</code>"};
-  if (form == OutputForm::kLatex) return {"\\texttt{", "}"};
-  return form == OutputForm::kMarkdown ? Span{"`", "`"} : kNothing;
-}
-
 // A text that begins with secondary words needs no `small` around them: it is that alone, such as an interval without
 // the value.
 std::string WriteInline(std::string_view text, OutputForm form, Span small) {
   constexpr char kSigns[] = {kValueBegin, '`', 0};
-  const Span at_begin = form == OutputForm::kHtml ? Span{"<small>", "</small>"} : kNothing;
+  const auto choose = [&](Span html, Span latex, Span markdown) {
+    return form == OutputForm::kHtml       ? html
+           : form == OutputForm::kLatex    ? latex
+           : form == OutputForm::kMarkdown ? markdown
+                                           : kNothing;
+  };
+  const Span strong = choose({"<strong>", "</strong>"}, {"\\textbf{", "}"}, {"**", "**"});
+  const Span code = choose({"<code>", "</code>"}, {"\\texttt{", "}"}, {"`", "`"});
+  const Span at_begin = choose({"<small>", "</small>"}, kNothing, kNothing);
   std::string written;
   bool is_strong = false, is_code = false, is_at_begin = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -148,7 +144,7 @@ std::string WriteInline(std::string_view text, OutputForm form, Span small) {
       written += is_code && form == OutputForm::kMarkdown ? value : Escaped(value, form);
       at = end;
     } else if (two == "**") {
-      written += is_strong ? StrongIn(form).second : StrongIn(form).first;
+      written += is_strong ? strong.second : strong.first;
       is_strong = !is_strong;
       ++at;
     } else if (two == "((") {
@@ -160,7 +156,7 @@ std::string WriteInline(std::string_view text, OutputForm form, Span small) {
       written += is_at_begin ? at_begin.second : small.second;
       ++at;
     } else {
-      written += is_code ? CodeIn(form).second : CodeIn(form).first;
+      written += is_code ? code.second : code.first;
       is_code = !is_code;
     }
   }
@@ -260,12 +256,6 @@ void WriteHtmlTable(const SectionPart& table, std::string& html) {
 std::string FigurePart(const SectionPart& figure, std::size_t i) {
   const std::vector<SectionCell>& cells = figure.rows.front().cells;
   return i < cells.size() ? WithoutMarkers(cells[i].text) : "";
-}
-
-void WriteHtmlFigure(const SectionPart& figure, std::string& html) {
-  html += "<figure" + Attributes(figure.marks) + ">\n" + FigurePart(figure, 0) + "\n";
-  if (!figure.text.empty()) html += "<figcaption>" + Html(figure.text) + "</figcaption>\n";
-  html += "</figure>\n";
 }
 
 // In Markdown and on terminals, tables and figures follow their caption.
@@ -474,7 +464,11 @@ std::string WriteHtml(const Section& section) {
         break;
       case Kind::kNote: html += "<p class=\"caption\">" + Html(part.text) + "</p>\n"; break;
       case Kind::kTable: WriteHtmlTable(part, html); break;
-      case Kind::kFigure: WriteHtmlFigure(part, html); break;
+      case Kind::kFigure:
+        html += "<figure" + attributes + ">\n" + FigurePart(part, 0) + "\n";
+        if (!part.text.empty()) html += "<figcaption>" + Html(part.text) + "</figcaption>\n";
+        html += "</figure>\n";
+        break;
       case Kind::kFold:
         html += "<details" + (attributes.empty() ? " class=\"data\"" : attributes) + ">\n<summary>" + Html(part.text) +
                 "</summary>\n";

@@ -17,39 +17,22 @@ std::size_t LineIn(std::string_view text, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-// A tag of one file, and the delimiters of those behind it.
-struct Tag {
-  char kind = 'v';  // as in TagPlace; also '>' partial, '!' comment, '=' delimiters
-  std::string name;
-  std::size_t begin = 0, end = 0;  // in the text
-  std::string open = "{{", close = "}}";
-};
+using Delimiters = std::pair<std::string, std::string>;  // of the tags that follow
 
-[[noreturn]] void Refuse(const Template& source, const Tag& tag, const std::string& what, const std::string& advice) {
-  throw Error(ErrorKind::kUsage, PlaceIn(source, tag.begin), what, advice);
-}
-
-// {{=<% %>=}}
-void SetDelimiters(const Template& source, Tag& tag) {
-  const std::string_view both = Trim(std::string_view(tag.name).substr(0, tag.name.size() - 1));
-  const std::size_t blank = both.find(' ');
-  if (tag.name.empty() || tag.name.back() != '=' || blank == std::string_view::npos) {
-    Refuse(source, tag, "delimiters are not set in this way", "write {{=<% %>=}}");
-  }
-  tag.open = std::string(both.substr(0, blank));
-  tag.close = std::string(Trim(both.substr(blank)));
-}
-
-// Reads the tag behind this one; false at the end.
-bool ReadNext(const Template& source, Tag& tag) {
-  tag.begin = source.text.find(tag.open, tag.end);
+// Reads the tag behind this one, whose kind may also be '>' partial, '!' comment, or '=' delimiters; false at the end.
+bool ReadNext(const Template& source, TagPlace& tag, Delimiters& delimiters) {
+  const auto& [open, close_of_all] = delimiters;
+  tag.begin = source.text.find(open, tag.end);
   if (tag.begin == std::string::npos) return false;
-  std::size_t content = tag.begin + tag.open.size();
-  const bool is_triple = tag.open == "{{" && source.text.compare(content, 1, "{") == 0;
-  const std::string close = is_triple ? "}}}" : tag.close;
+  const auto refuse = [&](const std::string& what, const std::string& advice) {
+    throw Error(ErrorKind::kUsage, PlaceIn(source, tag.begin), what, advice);
+  };
+  std::size_t content = tag.begin + open.size();
+  const bool is_triple = open == "{{" && source.text.compare(content, 1, "{") == 0;
+  const std::string close = is_triple ? "}}}" : close_of_all;
   if (is_triple) ++content;
   const std::size_t end = source.text.find(close, content);
-  if (end == std::string::npos) Refuse(source, tag, "the tag does not end", "close it by " + close);
+  if (end == std::string::npos) refuse("the tag does not end", "close it by " + close);
   tag.end = end + close.size();
   tag.kind = is_triple ? '&' : 'v';
   std::string_view name = Trim(std::string_view(source.text).substr(content, end - content));
@@ -58,9 +41,14 @@ bool ReadNext(const Template& source, Tag& tag) {
     name = Trim(name.substr(1));
   }
   tag.name = std::string(name);
-  if (tag.kind == '=') SetDelimiters(source, tag);
-  if (tag.name.empty() && tag.kind != '!')
-    Refuse(source, tag, "the tag has no name", "docs/templates.md lists the tags");
+  if (tag.kind == '=') {  // {{=<% %>=}}
+    const std::string_view both = Trim(name.substr(0, name.size() - 1));
+    const std::size_t blank = both.find(' ');
+    if (!name.ends_with('=') || blank == std::string_view::npos)
+      refuse("delimiters are not set in this way", "write {{=<% %>=}}");
+    delimiters = {std::string(both.substr(0, blank)), std::string(Trim(both.substr(blank)))};
+  }
+  if (tag.name.empty() && tag.kind != '!') refuse("the tag has no name", "docs/templates.md lists the tags");
   return true;
 }
 
@@ -79,19 +67,21 @@ class Expansion {
   void Add(const Template& source) {
     open_files_.push_back(source.file);
     const std::size_t outer_sections = sections_.size();
-    Tag tag;
+    TagPlace tag;
+    tag.file = source.file;
+    Delimiters delimiters = {"{{", "}}"};
     std::size_t at = 0;
-    while (ReadNext(source, tag)) {
+    while (ReadNext(source, tag, delimiters)) {
       const bool is_alone = tag.kind != 'v' && tag.kind != '&' && StandsAlone(source.text, tag);
       const std::size_t line = is_alone ? BeginOfLine(source.text, tag.begin) : tag.begin;
       result_.text += source.text.substr(at, std::max(at, line) - at);
       at = is_alone ? EndOfLine(source.text, tag.end) : tag.end;
       if (tag.kind == '!' || tag.kind == '=') continue;
-      const TagPlace place{source.file, LineIn(source.text, tag.begin), tag.kind, tag.name};
+      tag.line = LineIn(source.text, tag.begin);
       if (tag.kind == '>') {
-        AddPartial(place);
+        AddPartial(tag);
       } else {
-        AddTag(place, outer_sections);
+        AddTag(tag, outer_sections);
       }
     }
     result_.text += source.text.substr(at);
@@ -118,21 +108,17 @@ class Expansion {
       sections_.pop_back();
     } else {
       result_.places.push_back(place);
-      if (place.kind == '#' || place.kind == '^') OpenSection(place, number);
+      const bool is_section = place.kind == '#' || place.kind == '^';
+      if (is_section && sections_.size() == kDeepest) {  // the template engine is recursive
+        throw Error(ErrorKind::kUsage, place.Where(),
+                    fmt::format("the section '{}' lies in more than {} others", place.name, kDeepest),
+                    "nest fewer sections and partials");
+      }
+      if (is_section) sections_.push_back(number);
     }
     result_.text += ExpandedTemplate::kOpen;
     if (place.kind != 'v') result_.text += place.kind;
     result_.text += place.name + ExpandedTemplate::kNumber + std::to_string(number) + ExpandedTemplate::kClose;
-  }
-
-  // The template engine is recursive.
-  void OpenSection(const TagPlace& place, std::size_t number) {
-    if (sections_.size() == kDeepest) {
-      throw Error(ErrorKind::kUsage, place.Where(),
-                  fmt::format("the section '{}' lies in more than {} others", place.name, kDeepest),
-                  "nest fewer sections and partials");
-    }
-    sections_.push_back(number);
   }
 
   void AddPartial(const TagPlace& place) {
@@ -159,7 +145,7 @@ class Expansion {
   }
 
   // Such lines leave nothing behind.
-  static bool StandsAlone(const std::string& text, const Tag& tag) {
+  static bool StandsAlone(const std::string& text, const TagPlace& tag) {
     const std::size_t begin = BeginOfLine(text, tag.begin);
     const std::size_t end = std::min(text.find('\n', tag.end), text.size());
     return Trim(std::string_view(text).substr(begin, tag.begin - begin)).empty() &&

@@ -24,8 +24,9 @@ using Partials = std::map<std::string, Template>;
 struct TagPlace {
   std::string file;
   std::size_t line = 1;
-  char kind = 'v';   // 'v' and '&': a value, escaped or not; '#', '^', '/': sections
-  std::string name;  // as written
+  char kind = 'v';                 // 'v' and '&': a value, escaped or not; '#', '^', '/': sections
+  std::string name;                // as written
+  std::size_t begin = 0, end = 0;  // in the text of the file
 
   std::string Where() const;  // "report.html.mustache:12"
 };

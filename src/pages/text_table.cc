@@ -12,15 +12,6 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t kGap = 2, kShortestName = 16;
 
-std::vector<std::size_t> ColumnWidths(const Rows& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
-  }
-  return widths;
-}
-
 bool IsText(const Rows& rows, const std::vector<bool>& of_words, std::size_t column) {
   return column == 0 || column >= rows.front().size() || rows.front()[column].empty() ||
          (column < of_words.size() && of_words[column]);
@@ -43,13 +34,6 @@ std::string FormatColumns(const Rows& rows, const std::vector<std::size_t>& widt
     text += line + "\n";
   }
   return text;
-}
-
-// Behind the last column from `begin` on that fits beside the first; one at least.
-std::size_t EndOfBlock(const std::vector<std::size_t>& widths, std::size_t begin, std::size_t width) {
-  std::size_t used = widths[0], end = begin;
-  while (end < widths.size() && (end == begin || used + kGap + widths[end] <= width)) used += kGap + widths[end++];
-  return end;
 }
 
 // Room for the widest column beside names, and for texts.
@@ -75,7 +59,11 @@ void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, const std::vecto
 std::string FormatTable(const Rows& rows, std::size_t width) { return FormatTable(rows, width, {}); }
 
 std::string FormatTable(const Rows& rows, std::size_t width, const std::vector<bool>& of_words) {
-  std::vector<std::size_t> widths = ColumnWidths(rows);
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(row[i]));
+  }
   std::size_t whole = 0;
   for (const std::size_t column : widths) whole += (whole > 0 ? kGap : 0) + column;
   if (widths.size() < 2 || whole <= width) return FormatColumns(rows, widths, of_words, 1, widths.size());
@@ -83,7 +71,8 @@ std::string FormatTable(const Rows& rows, std::size_t width, const std::vector<b
   ShortenTexts(shortened, widths, of_words, width);
   std::string text;
   for (std::size_t begin = 1; begin < widths.size();) {
-    const std::size_t end = EndOfBlock(widths, begin, width);
+    std::size_t used = widths[0], end = begin;  // as many as fit beside the first; one at least
+    while (end < widths.size() && (end == begin || used + kGap + widths[end] <= width)) used += kGap + widths[end++];
     text += (begin > 1 ? "\n" : "") + FormatColumns(shortened, widths, of_words, begin, end);
     begin = end;
   }
