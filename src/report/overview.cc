@@ -118,7 +118,9 @@ struct Ends {
   double CoresOfLast() const { return projected ? last : largest; }
 };
 
-Ends FindEnds(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
+// `common`: where several phases are compared, if the losses of this one are reliable there.
+Ends FindEnds(const std::vector<FactorRow>& rows, const PhaseProjection* projection,
+              std::optional<double> common = {}) {
   Ends ends;
   if (rows.empty()) return ends;
   const FactorRow& row = rows.back();
@@ -134,8 +136,10 @@ Ends FindEnds(const std::vector<FactorRow>& rows, const PhaseProjection* project
     if (!IsWithoutDevices(factor, *row.values[factor])) ends.measured->parts.emplace_back(factor, *row.values[factor]);
   }
   if (projection == nullptr || !projection->reliable_range) return ends;
-  ends.last = ReliableUpTo(*projection, *ends.measured);
-  if (ends.last > ends.largest) ends.projected = SplitAt(*projection, *ends.measured, ends.last);
+  const double reliable = ReliableUpTo(*projection, *ends.measured);
+  ends.last = common.value_or(reliable);
+  if (ends.last > ends.largest && ends.last <= reliable)
+    ends.projected = SplitAt(*projection, *ends.measured, ends.last);
   return ends;
 }
 
@@ -336,16 +340,17 @@ std::optional<double> CommonTarget(const std::vector<const Results*>& studies) {
   return phases > 1 ? common : std::nullopt;
 }
 
-Overview OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
-                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
-                                std::optional<double> common) {
-  Ends ends = FindEnds(rows, projection);
-  if (common) {  // where several phases are compared, if the losses of this one are reliable there
-    ends.projected.reset();
-    if (ends.measured && projection != nullptr && ends.last >= *common && *common > ends.largest)
-      ends.projected = SplitAt(*projection, *ends.measured, *common);
-    ends.last = *common;
-  }
+std::optional<std::pair<Factor, double>> FindCostliest(const std::vector<FactorRow>& rows,
+                                                       const PhaseProjection* projection,
+                                                       std::optional<double> common) {
+  const Ends ends = FindEnds(rows, projection, common);
+  return ends.Last() != nullptr ? LargestShare(*ends.Last()) : std::nullopt;
+}
+
+Data OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
+                            const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
+                            std::optional<double> common) {
+  const Ends ends = FindEnds(rows, projection, common);
   Data tags = {{"verdict", ""},
                {"sure", ""},
                {"numbers", Data::array()},
@@ -368,12 +373,12 @@ Overview OverviewWithoutFigures(const Results& results, const std::vector<Factor
     tags["nextRun"] = Join(steps, " ");
     if (!rows.empty()) tags["sure"] = BacktestInShort(results, rows.back().series, rows.back().phase, texts);
   }
-  return {std::move(tags), ends.Last() != nullptr ? LargestShare(*ends.Last()) : std::nullopt};
+  return tags;
 }
 
 Data OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
                          const PhaseNames& names, const ReportParts& parts) {
-  Data tags = OverviewWithoutFigures(results, rows, projection, names, parts.texts, parts.common).tags;
+  Data tags = OverviewWithoutFigures(results, rows, projection, names, parts.texts, parts.common);
   if (projection == nullptr || !projection->obstacle.empty()) return tags;
   Chart chart = OverviewChart(results, *projection, names.heading);
   tags["figure"] = AddChart(chart, names.anchor + "-projection.svg", parts.model);

@@ -81,11 +81,11 @@ TEST(Overview, OfTimesAloneNobodyKnowsWhatCosts) {
   CompleteTable(table);
   Results results;
   results.table = table;
-  const auto [overview, limit] =
+  const ReportData overview =
       OverviewWithoutFigures(results, table.Rows("", {}), nullptr, {"All runs", "all-runs"}, test::OwnTexts());
   EXPECT_EQ(overview["verdict"], "Keeps 75 % efficiency of the run on 1 core up to 4 cores.");  // 0.83, then 0.52
   EXPECT_EQ(overview["numbers"].size(), 2u);
-  EXPECT_FALSE(limit);
+  EXPECT_FALSE(FindCostliest(table.Rows("", {}), nullptr, {}));
 }
 
 TEST(Overview, OneCoreIsOne) {
@@ -118,8 +118,7 @@ TEST(Overview, PhasesAreComparedAtOneTarget) {
   EXPECT_EQ(CommonTarget({&results}), 128.0);
   const PhaseKey key{"", {"b"}};
   const ReportData overview = OverviewWithoutFigures(results, results.table.Rows(key), &results.projections[1],
-                                                     {"b", "b"}, test::OwnTexts(), CommonTarget({&results}))
-                                  .tags;
+                                                     {"b", "b"}, test::OwnTexts(), CommonTarget({&results}));
   EXPECT_EQ(overview["lost"]["last"], "128");
   EXPECT_THAT(overview["verdict"].get<std::string>(), HasSubstr("reliable up to 256 cores"));
   results.projections.pop_back();

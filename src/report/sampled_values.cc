@@ -46,59 +46,47 @@ std::vector<double> ChooseCounts(const PhaseProjection& phase, const FactorProje
   return chosen;
 }
 
-// Texts as codes of equally many digits, for the script to look up.
-class Codes {
- public:
-  std::size_t operator()(const std::string& text) {
-    const bool is_short = text.size() == 5 && text.compare(0, 2, "0.") == 0 &&
-                          text.find_first_not_of("0123456789", 2) == std::string::npos;
-    if (is_short) return std::stoul(text.substr(2));
-    const auto [found, is_new] = numbers_.emplace(text, texts_.size());
-    if (is_new) texts_.push_back(text);
-    return kFirst + found->second;
-  }
+constexpr std::size_t kFirstCode = 1000;
 
-  std::size_t Width() const {
-    return kFirst + texts_.size() <= 36 * 36 ? 2 : kFirst + texts_.size() <= 36 * 36 * 36 ? 3 : 4;
-  }
-  const std::vector<std::string>& Texts() const { return texts_; }
+// The code of a text; `numbers` are those of texts that are no short numbers.
+std::size_t CodeFor(const std::string& text, std::map<std::string, std::size_t>& numbers) {
+  const bool is_short =
+      text.size() == 5 && text.compare(0, 2, "0.") == 0 && text.find_first_not_of("0123456789", 2) == std::string::npos;
+  return is_short ? std::stoul(text.substr(2)) : kFirstCode + numbers.emplace(text, numbers.size()).first->second;
+}
 
-  static std::string Joined(const std::vector<std::size_t>& codes, std::size_t width) {
-    constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
-    std::string joined;
-    for (std::size_t code : codes) {
-      std::string digits(width, '0');
-      for (std::size_t i = width; i-- > 0; code /= 36) digits[i] = kDigits[code % 36];
-      joined += digits;
-    }
-    return joined;
+// Codes of equally many digits, for the script to look up.
+std::string JoinCodes(const std::vector<std::size_t>& codes, std::size_t width) {
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  std::string joined;
+  for (std::size_t code : codes) {
+    std::string digits(width, '0');
+    for (std::size_t i = width; i-- > 0; code /= 36) digits[i] = kDigits[code % 36];
+    joined += digits;
   }
-
- private:
-  static constexpr std::size_t kFirst = 1000;
-  std::vector<std::string> texts_;
-  std::map<std::string, std::size_t> numbers_;
-};
+  return joined;
+}
 
 // One factor on one machine, with lists of codes: it is not known yet how many digits these have.
 Data Choices(const PhaseProjection& phase, const FactorProjection& factor, const std::vector<double>& counts,
-             Codes& codes) {
+             std::map<std::string, std::size_t>& numbers) {
+  const auto code = [&](const std::string& text) { return CodeFor(text, numbers); };
   const double reliable = ReliableUpTo(phase, factor.factor), uncertain = UncertainUpTo(phase, factor.factor);
   std::string tones;
   std::vector<std::size_t> values, measured;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::optional<ProjectedValue> value = ReadCurve(factor, counts[i]);
     const bool is_reliable = value && counts[i] <= reliable;
-    values.push_back(codes(is_reliable ? FormatValue(factor.factor, value->value) : "-"));
+    values.push_back(code(is_reliable ? FormatValue(factor.factor, value->value) : "-"));
     const bool is_known = value && value->interval80 && (is_reliable || counts[i] <= uncertain);
-    values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
-    values.push_back(codes(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
+    values.push_back(code(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
+    values.push_back(code(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
     if (!value) tones += kNoTone;
     if (value) tones += is_reliable ? FactorTone(factor.factor, value->value) : kUncertainTone;
     const std::string runs = MeasuredAt(factor, counts[i]);
     if (runs.empty()) continue;
     measured.push_back(i);
-    measured.push_back(codes(runs));
+    measured.push_back(code(runs));
   }
   return {{"model", factor.is_product ? "product" : WeighedModel(factor)},
           {"values", values},
@@ -108,7 +96,7 @@ Data Choices(const PhaseProjection& phase, const FactorProjection& factor, const
 
 // The factors on every machine, and the texts that they share: `sides`, `texts`, `width`.
 Data Choices(const std::vector<SampledMachine>& machines, const std::vector<double>& counts) {
-  Codes codes;
+  std::map<std::string, std::size_t> numbers;
   Data sides = Data::array();
   for (const auto& [name, projection] : machines) {
     Data factors = Data::object();
@@ -116,16 +104,19 @@ Data Choices(const std::vector<SampledMachine>& machines, const std::vector<doub
         projection != nullptr ? projection->factors : std::span<const FactorProjection>();
     for (const FactorProjection& factor : known) {
       if (factor.curve.empty() || !IsShown(factor)) continue;
-      factors[std::string(Describe(factor.factor).id)] = Choices(*projection, factor, counts, codes);
+      factors[std::string(Describe(factor.factor).id)] = Choices(*projection, factor, counts, numbers);
     }
     sides.push_back({{"name", name}, {"factors", std::move(factors)}});
   }
+  const std::size_t all = kFirstCode + numbers.size(), width = all <= 36 * 36 ? 2 : all <= 36 * 36 * 36 ? 3 : 4;
   for (Data& side : sides) {
     for (Data& factor : side["factors"]) {
-      for (const char* list : {"values", "measured"}) factor[list] = Codes::Joined(factor[list], codes.Width());
+      for (const char* list : {"values", "measured"}) factor[list] = JoinCodes(factor[list], width);
     }
   }
-  return {{"texts", codes.Texts()}, {"width", codes.Width()}, {"sides", std::move(sides)}};
+  std::vector<std::string> texts(numbers.size());
+  for (const auto& [text, number] : numbers) texts[number] = text;
+  return {{"texts", texts}, {"width", width}, {"sides", std::move(sides)}};
 }
 
 // The last count at which every efficiency that matters most is reliable, but none before the largest run.

@@ -187,22 +187,20 @@ std::string FormatCoreHours(double hours);
 
 // The first screen of a phase: how it scales, what is to blame, and how sure that is.
 
-struct Overview {
-  ReportData tags;  // docs/templates.md
-  // The factor that costs most at the end of the reliable range, or else in the largest run, with its share of the time
-  // of all cores; nothing where no loss is known.
-  std::optional<std::pair<Factor, double>> largest_loss;
-};
-
 // The largest target at which most phases of these studies are reliable, to compare their losses at; nothing for one
 // phase, and where there is none.
 std::optional<double> CommonTarget(const std::vector<const Results*>& studies);
 
-// Without figures. `common`: where losses are shown, else at the end of the reliable range. `projection` is as a report
-// shows it [figures.h, ShownProjection], or null.
-Overview OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
-                                const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
-                                std::optional<double> common = {});
+// The factor that costs most at the end of the reliable range, or else in the largest run, with its share of the time
+// of all cores; nothing where no loss is known. `common`: where losses are compared, else at the end of the reliable
+// range. `projection` is as a report shows it [figures.h, ShownProjection], or null.
+std::optional<std::pair<Factor, double>> FindCostliest(const std::vector<FactorRow>& rows,
+                                                       const PhaseProjection* projection, std::optional<double> common);
+
+// The tags of an overview in docs/templates.md, without figures.
+ReportData OverviewWithoutFigures(const Results& results, const std::vector<FactorRow>& rows,
+                                  const PhaseProjection* projection, const PhaseNames& names, const Partials& texts,
+                                  std::optional<double> common = {});
 
 // The tags with charts.
 ReportData OverviewWithFigures(const Results& results, const std::vector<FactorRow>& rows,

@@ -65,7 +65,7 @@ TEST(Targets, NameNextSteps) {
   results.table.rows[0].cores = 16;
   const auto overview = OverviewWithoutFigures(results, results.table.rows, &results.projections[0], {"step", "step"},
                                                test::OwnTexts(), std::nullopt);
-  EXPECT_EQ(overview.tags["nextRun"], steps);
+  EXPECT_EQ(overview["nextRun"], steps);
   EXPECT_THAT(FormatDigest(results, test::OwnTexts(), {400, false}), HasSubstr(steps));
   results.projections.push_back(WithTargets());
   results.projections[1].reliable_range->cores = 32;

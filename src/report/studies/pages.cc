@@ -28,13 +28,10 @@ struct PhaseOfStudy {
   Data tags;
   std::string heading, limit;  // an empty limit: unknown
   double share = 0;            // share of the time that the limit takes
+  double lost_hours = 0;       // by the study in its largest run
 };
 
-// A study by its longest phase, the first of `rows`; the others fold out.
-struct StudyOnPage {
-  double lost_hours = 0;  // in the largest run
-  std::vector<PhaseOfStudy> rows, others;
-};
+using StudyOnPage = std::vector<PhaseOfStudy>;  // the longest phase first; the others fold out
 
 std::string ShownNumber(const Data& numbers, std::size_t i) {
   if (i >= numbers.size()) return kUnknownCell;
@@ -51,8 +48,8 @@ PhaseOfStudy DescribePhase(const ListedStudy& study, const Results& results, con
   const std::string name = NameOfPhase(key, results.table.Series().size() > 1);
   const std::string heading = study.name + (name.empty() ? "" : ", " + name);
   const std::string anchor = UniqueSlug(heading, parts.anchors);
-  auto [overview, largest] =
-      OverviewWithoutFigures(results, rows, projection, {heading, anchor}, parts.texts, parts.common);
+  Data overview = OverviewWithoutFigures(results, rows, projection, {heading, anchor}, parts.texts, parts.common);
+  const auto largest = FindCostliest(rows, projection, parts.common);
   Data figure = false;
   if (is_projected) {
     figure = AddChart(SmallMultiple(*projection, heading), anchor + "-efficiency.svg", parts.model);
@@ -100,25 +97,23 @@ std::optional<double> LostCoreHours(const std::vector<FactorRow>& rows) {
   return std::nullopt;
 }
 
-// The study with its longest phase first.
 StudyOnPage DescribeStudy(const ListedStudy& study, const Results& shown, const std::string& folder,
                           const ReportParts& parts) {
-  StudyOnPage row;
+  StudyOnPage phases;
   const std::vector<FactorRow> longest = LongestPhase(shown.table, shown.table.Series().front());
   for (const PhaseKey& key : shown.table.Keys()) {
     const bool is_longest = !longest.empty() && key == longest.front().Key();
-    (is_longest ? row.rows : row.others).push_back(DescribePhase(study, shown, key, folder, parts));
+    phases.insert(is_longest ? phases.begin() : phases.end(), DescribePhase(study, shown, key, folder, parts));
   }
-  if (row.rows.empty()) std::swap(row.rows, row.others);
   if (const std::optional<double> hours = longest.empty() ? std::nullopt : LostCoreHours(longest)) {
-    row.lost_hours = *hours;
+    phases.front().lost_hours = *hours;
     constexpr double kFewHours = 0.01;
     const std::string lost = *hours < kFewHours ? FormatSeconds(*hours * kSecondsAnHour) + " of core time"
                                                 : FormatSignificant(*hours, 3) + " core hours";
-    row.rows.front().tags["hours"] =
+    phases.front().tags["hours"] =
         fmt::format("{} lost on {}", lost, FormatCoreCount(static_cast<double>(longest.back().cores)));
   }
-  return row;
+  return phases;
 }
 
 // The number of studies that each factor limits, and the study that loses most: factors that limit most studies are
@@ -126,7 +121,7 @@ StudyOnPage DescribeStudy(const ListedStudy& study, const Results& shown, const 
 std::vector<std::string> StudiesVerdict(const std::vector<StudyOnPage>& codes, const Partials& texts) {
   std::vector<const PhaseOfStudy*> phases;
   for (const StudyOnPage& code : codes) {
-    if (!code.rows.front().limit.empty()) phases.push_back(&code.rows.front());
+    if (!code.front().limit.empty()) phases.push_back(&code.front());
   }
   if (phases.empty()) return {};
   std::ranges::stable_sort(phases, std::ranges::greater(), &PhaseOfStudy::share);
@@ -276,18 +271,16 @@ ReportModel BuildStudiesModel(const std::vector<ListedStudy>& studies, const std
     if (!(*shown)->table.rows.empty()) codes.push_back(DescribeStudy(study, **shown, folder, parts));
     ++shown;
   }
-  std::ranges::stable_sort(codes, std::ranges::greater(),
-                           [](const StudyOnPage& code) { return std::pair(code.lost_hours, code.rows.front().share); });
+  std::ranges::stable_sort(codes, std::ranges::greater(), [](const StudyOnPage& code) {
+    return std::pair(code.front().lost_hours, code.front().share);
+  });
   Data rows = Data::array();
-  const auto tags = [](const std::vector<PhaseOfStudy>& phases) {
-    Data list = Data::array();
-    for (const PhaseOfStudy& phase : phases) list.push_back(phase.tags);
-    return list;
-  };
   for (const StudyOnPage& code : codes) {
-    rows.push_back({{"otherCount", code.others.empty() ? "" : FormatCount(code.others.size())},
-                    {"rows", tags(code.rows)},
-                    {"others", tags(code.others)}});
+    Data first = Data::array(), others = Data::array();
+    for (const PhaseOfStudy& phase : code) (&phase == &code.front() ? first : others).push_back(phase.tags);
+    rows.push_back({{"otherCount", others.empty() ? "" : FormatCount(others.size())},
+                    {"rows", std::move(first)},
+                    {"others", std::move(others)}});
   }
   model.data = {{"generator", Generator()},
                 {"choices", ToScriptJson({{"phases", choices}, {"names", NamesById(named)}})},
