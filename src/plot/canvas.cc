@@ -11,6 +11,18 @@ namespace {
 constexpr double kHair = 1e-9;       // rounding, in steps
 constexpr double kBeyond = 0.1;      // steps that values may lie beyond the end of a rounded scale
 constexpr double kFewDecades = 2.5;  // have ticks at 2 and 5, too
+constexpr double kShortMark = 5;
+constexpr double kUprightLabel = 14;                                          // from the left of the picture
+constexpr double kRow = 18, kLine = 24, kSquare = 12, kSpace = 6, kGap = 14;  // of legends
+constexpr double kLetter = 6.6;                                               // the width of most
+
+void DrawTicks(Canvas& canvas, const Axis& axis, const std::vector<Spot>& marks, const std::vector<Label>& numbers,
+               Anchor anchor) {
+  if (axis.marks != AxisMarks::kNone) canvas.Lines(marks, {axis.marks == AxisMarks::kGridLines ? kGridLine : kFaint});
+  canvas.Labels(numbers, {anchor, kFaint, axis.text_size});
+}
+
+double SampleOf(const LegendEntry& entry) { return entry.area ? kSquare : kLine; }
 
 }  // namespace
 
@@ -80,19 +92,6 @@ Scale LogScale(double low, double high, double from, double to) {
   return {low / margin, high * margin, from, to, 0, true};
 }
 
-namespace {
-
-constexpr double kShortMark = 5;
-constexpr double kUprightLabel = 14;  // from the left of the picture
-
-void DrawTicks(Canvas& canvas, const Axis& axis, const std::vector<Spot>& marks, const std::vector<Label>& numbers,
-               Anchor anchor) {
-  if (axis.marks != AxisMarks::kNone) canvas.Lines(marks, {axis.marks == AxisMarks::kGridLines ? kGridLine : kFaint});
-  canvas.Labels(numbers, {anchor, kFaint, axis.text_size});
-}
-
-}  // namespace
-
 void DrawXAxis(Canvas& canvas, const Box& box, const Axis& axis) {
   std::vector<Spot> marks;
   std::vector<Label> numbers;
@@ -120,15 +119,6 @@ void DrawYAxis(Canvas& canvas, const Box& box, const Axis& axis) {
   if (axis.label.empty()) return;
   canvas.Text({kUprightLabel, box.center().y}, axis.label, {.anchor = Anchor::kMiddle, .is_upright = true});
 }
-
-namespace {
-
-constexpr double kRow = 18, kLine = 24, kSquare = 12, kSpace = 6, kGap = 14;
-constexpr double kLetter = 6.6;  // the width of most
-
-double SampleOf(const LegendEntry& entry) { return entry.area ? kSquare : kLine; }
-
-}  // namespace
 
 Legend::Legend(std::vector<LegendEntry> entries, double left, double right, double top) : entries_(std::move(entries)) {
   double x = left;

@@ -105,7 +105,10 @@ class Plot {
     canvas_ = &canvas;
     DrawYAxis(canvas, box_, {y_, y_.Ticks(), chart_.y_label});
     if (chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, x_.Ticks(), chart_.x_label});
-    if (!chart_.x_names.empty()) DrawXAxis(canvas, box_, {x_, Names(), chart_.x_label, AxisMarks::kNone, 10});
+    std::vector<AxisTick> names;
+    const std::size_t count = chart_.x_names.size(), every = (count + kMostNames - 1) / kMostNames;
+    for (std::size_t i = 0; i < count; i += every) names.emplace_back(static_cast<double>(i), chart_.x_names[i]);
+    if (!names.empty()) DrawXAxis(canvas, box_, {x_, names, chart_.x_label, AxisMarks::kNone, 10});
     Ranges();
     for (const ChartSeries& series : chart_.series) {
       Band(series, series.outer_band, 0.12, false);
@@ -193,13 +196,6 @@ class Plot {
                         : LinearScale(x.first, x.second, box_.left, box_.right, 6);
     y_ = chart_.log_y ? LogScale(y.first, y.second, box_.bottom, box_.top)
                       : RoundedScale(chart_.y_min.value_or(0), highest, box_.bottom, box_.top, 5);
-  }
-
-  std::vector<AxisTick> Names() const {
-    std::vector<AxisTick> ticks;
-    const std::size_t count = chart_.x_names.size(), every = (count + kMostNames - 1) / kMostNames;
-    for (std::size_t i = 0; i < count; i += every) ticks.emplace_back(static_cast<double>(i), chart_.x_names[i]);
-    return ticks;
   }
 
   // A line from top to bottom with a text beside it, on the left where the right has too little room for it.

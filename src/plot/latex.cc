@@ -62,44 +62,7 @@ std::uint32_t NextCharacter(std::string_view text, std::size_t& at) {
   return character;
 }
 
-}  // namespace
-
-std::string EscapeLatex(std::string_view source) {
-  const std::string text = ToUtf8(source);
-  std::string escaped;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = at;
-    const std::uint32_t character = NextCharacter(text, at);
-    const char* known = nullptr;
-    for (const auto& [one, escape] : kEscapes) {
-      if (one == character) known = escape;
-    }
-    // A quotation mark opens at the beginning, behind a blank, a bracket or a dash, and closes elsewhere.
-    const bool opens = begin == 0 || std::string_view(" \t\n([{-/").find(text[begin - 1]) != std::string_view::npos;
-    // Letters of Latin-1 that every font has, as base letters with accents.
-    const bool is_accented = character >= 0xC0 && character <= 0xFF && character != 0xD0 && character != 0xDE &&
-                             character != 0xF0 && character != 0xFE && character != 0xF7;
-    const bool becomes_a_dash = character == '-' && at < text.size() && text[at] == '-';
-    if (character == '"') {
-      escaped += opens ? "``" : "''";
-    } else if (known != nullptr) {
-      escaped += known;
-    } else if (becomes_a_dash) {
-      escaped += "-{}";
-    } else if (character < 0x20 || character == 0x7F) {
-      escaped += ' ';
-    } else if (character < 0x80 || is_accented) {
-      escaped.append(text, begin, at - begin);
-    } else {
-      escaped += fmt::format("{{[}}U+{:04X}]", character);
-    }
-  }
-  return escaped;
-}
-
 // Charts as TikZ for LaTeX, in the same colours and proportions as SVG.
-
-namespace {
 
 constexpr double kCentimetres = 0.02;  // a pixel on paper, so that a chart is as wide as a column of text
 constexpr double kPoints = 0.45;       // the width of a line of one pixel
@@ -174,6 +137,39 @@ class TikzCanvas : public Canvas {
 };
 
 }  // namespace
+
+std::string EscapeLatex(std::string_view source) {
+  const std::string text = ToUtf8(source);
+  std::string escaped;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const std::uint32_t character = NextCharacter(text, at);
+    const char* known = nullptr;
+    for (const auto& [one, escape] : kEscapes) {
+      if (one == character) known = escape;
+    }
+    // A quotation mark opens at the beginning, behind a blank, a bracket or a dash, and closes elsewhere.
+    const bool opens = begin == 0 || std::string_view(" \t\n([{-/").find(text[begin - 1]) != std::string_view::npos;
+    // Letters of Latin-1 that every font has, as base letters with accents.
+    const bool is_accented = character >= 0xC0 && character <= 0xFF && character != 0xD0 && character != 0xDE &&
+                             character != 0xF0 && character != 0xFE && character != 0xF7;
+    const bool becomes_a_dash = character == '-' && at < text.size() && text[at] == '-';
+    if (character == '"') {
+      escaped += opens ? "``" : "''";
+    } else if (known != nullptr) {
+      escaped += known;
+    } else if (becomes_a_dash) {
+      escaped += "-{}";
+    } else if (character < 0x20 || character == 0x7F) {
+      escaped += ' ';
+    } else if (character < 0x80 || is_accented) {
+      escaped.append(text, begin, at - begin);
+    } else {
+      escaped += fmt::format("{{[}}U+{:04X}]", character);
+    }
+  }
+  return escaped;
+}
 
 std::string RenderTikzPicture(const Chart& chart) {
   TikzCanvas canvas;
