@@ -113,31 +113,6 @@ std::string WithoutDoubleBlankLines(const std::string& text) {
   return result;
 }
 
-// A page with its values escaped and its sections written.
-std::string WritePage(const std::string& text, OutputForm form) {
-  constexpr char kMarkers[] = {kValueBegin, ExpandedTemplate::kSectionBegin, 0};
-  std::string page;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::size_t begin = std::min(text.find_first_of(kMarkers, at), text.size());
-    page += text.substr(at, begin - at);
-    if (begin == text.size()) break;
-    const bool is_value = text[begin] == kValueBegin;
-    const std::size_t end =
-        std::min(text.find(is_value ? kValueEnd : ExpandedTemplate::kSectionEnd, begin), text.size() - 1);
-    const std::string_view inside = std::string_view(text).substr(begin, end - begin + 1);
-    if (is_value) {
-      page += WriteInline(inside, form);
-    } else {
-      const Section section = ParseSection(inside.substr(1, inside.size() - 2));
-      page += form == OutputForm::kHtml    ? WriteHtml(section)
-              : form == OutputForm::kLatex ? WriteLatex(section)
-                                           : WriteMarkdown(section);
-    }
-    at = end;
-  }
-  return form == OutputForm::kMarkdown ? WithoutDoubleBlankLines(page) : page;
-}
-
 // The template filled, with values between markers unless the form is kNone.
 std::string FillIn(const Template& source, const ReportData& data, OutputForm form, const Partials& partials,
                    bool has_lines = false) {
@@ -161,7 +136,28 @@ std::string FillIn(const Template& source, const ReportData& data, OutputForm fo
 
 std::string RenderTemplate(const Template& source, const ReportData& data, OutputForm form, const Partials& partials) {
   const std::string text = FillIn(source, data, form, partials, true);
-  return form == OutputForm::kNone ? text : WritePage(text, form);
+  if (form == OutputForm::kNone) return text;
+  constexpr char kMarkers[] = {kValueBegin, ExpandedTemplate::kSectionBegin, 0};
+  std::string page;  // with values escaped and sections written
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t begin = std::min(text.find_first_of(kMarkers, at), text.size());
+    page += text.substr(at, begin - at);
+    if (begin == text.size()) break;
+    const bool is_value = text[begin] == kValueBegin;
+    const std::size_t end =
+        std::min(text.find(is_value ? kValueEnd : ExpandedTemplate::kSectionEnd, begin), text.size() - 1);
+    const std::string_view inside = std::string_view(text).substr(begin, end - begin + 1);
+    if (is_value) {
+      page += WriteInline(inside, form);
+    } else {
+      const Section section = ParseSection(inside.substr(1, inside.size() - 2));
+      page += form == OutputForm::kHtml    ? WriteHtml(section)
+              : form == OutputForm::kLatex ? WriteLatex(section)
+                                           : WriteMarkdown(section);
+    }
+    at = end;
+  }
+  return form == OutputForm::kMarkdown ? WithoutDoubleBlankLines(page) : page;
 }
 
 std::vector<std::string> RenderSentences(const Partials& templates, const std::string& name, const ReportData& data) {

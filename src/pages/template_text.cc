@@ -72,10 +72,13 @@ class Expansion {
     Delimiters delimiters = {"{{", "}}"};
     std::size_t at = 0;
     while (ReadNext(source, tag, delimiters)) {
-      const bool is_alone = tag.kind != 'v' && tag.kind != '&' && StandsAlone(source.text, tag);
-      const std::size_t line = is_alone ? BeginOfLine(source.text, tag.begin) : tag.begin;
-      result_.text += source.text.substr(at, std::max(at, line) - at);
-      at = is_alone ? EndOfLine(source.text, tag.end) : tag.end;
+      const std::string_view text = source.text;
+      const std::size_t line = tag.begin == 0 ? 0 : text.rfind('\n', tag.begin - 1) + 1;  // npos + 1 is 0
+      const std::size_t next = std::min(text.find('\n', tag.end), text.size());
+      const bool is_alone = tag.kind != 'v' && tag.kind != '&' && Trim(text.substr(line, tag.begin - line)).empty() &&
+                            Trim(text.substr(tag.end, next - tag.end)).empty();  // such lines leave nothing behind
+      result_.text += text.substr(at, std::max(at, is_alone ? line : tag.begin) - at);
+      at = is_alone ? std::min(next + 1, text.size()) : tag.end;
       if (tag.kind == '!' || tag.kind == '=') continue;
       tag.line = LineIn(source.text, tag.begin);
       if (tag.kind == '>') {
@@ -142,25 +145,6 @@ class Expansion {
     Add(found->second);
     result_.text += ExpandedTemplate::kSectionEnd;
     is_text_ = false;
-  }
-
-  // Such lines leave nothing behind.
-  static bool StandsAlone(const std::string& text, const TagPlace& tag) {
-    const std::size_t begin = BeginOfLine(text, tag.begin);
-    const std::size_t end = std::min(text.find('\n', tag.end), text.size());
-    return Trim(std::string_view(text).substr(begin, tag.begin - begin)).empty() &&
-           Trim(std::string_view(text).substr(tag.end, end - tag.end)).empty();
-  }
-
-  static std::size_t BeginOfLine(const std::string& text, std::size_t at) {
-    if (at == 0) return 0;
-    const std::size_t newline = text.rfind('\n', at - 1);
-    return newline == std::string::npos ? 0 : newline + 1;
-  }
-
-  static std::size_t EndOfLine(const std::string& text, std::size_t at) {
-    const std::size_t newline = text.find('\n', at);
-    return newline == std::string::npos ? text.size() : newline + 1;
   }
 
   const Partials& partials_;

@@ -56,8 +56,6 @@ void ShortenTexts(Rows& rows, std::vector<std::size_t>& widths, const std::vecto
 
 }  // namespace
 
-std::string FormatTable(const Rows& rows, std::size_t width) { return FormatTable(rows, width, {}); }
-
 std::string FormatTable(const Rows& rows, std::size_t width, const std::vector<bool>& of_words) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {

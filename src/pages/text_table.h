@@ -14,9 +14,8 @@ inline constexpr std::size_t kAnyWidth = SIZE_MAX;
 // Columns are padded to their widest cell. The first row is the header and as long as any. The first column, those
 // without a heading and those `of_words` are texts and left-aligned, the others numbers and right-aligned.
 // Columns that do not fit the width follow below, beside the first column again.
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows, std::size_t width = kAnyWidth);
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows, std::size_t width,
-                        const std::vector<bool>& of_words);
+std::string FormatTable(const std::vector<std::vector<std::string>>& rows, std::size_t width = kAnyWidth,
+                        const std::vector<bool>& of_words = {});
 
 // The same for a terminal that may be narrow. Where lines would be wider than so many columns, long names of the first
 // column are shortened; where that is not enough, the last columns are left out, which should say least, down to the
