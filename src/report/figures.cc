@@ -209,6 +209,15 @@ ReportData TextTable(const std::string& corner, const std::vector<std::string>& 
   return table;
 }
 
+ReportData FindingText(const Finding& finding) {
+  const bool is_warning = finding.severity == Severity::kWarning;
+  return {{"id", finding.id},
+          {"severity", is_warning ? "warning" : "note"},
+          {"isWarning", is_warning},
+          {"sentence", finding.sentence},
+          {"detail", DetailOf(finding)}};
+}
+
 std::string ShareOrDash(double part, double whole) { return whole > 0 ? FormatPercent(part / whole) : "–"; }
 
 ReportData ColoredCell(const std::string& text, const std::optional<double>& efficiency, const std::string& error) {
@@ -399,7 +408,5 @@ ReportData FormatCell(const PhaseProjection& projection, Factor factor, const Pr
                    : is_colored ? PopTone(value.value)
                                 : kNoTone}};
 }
-
-std::string FactorTone(Factor factor, double value) { return factor == Factor::kSpeedup ? kNoTone : PopTone(value); }
 
 }  // namespace farscale

@@ -102,6 +102,9 @@ inline constexpr const char* kUncertainTone = "x";
 // A factor in a table: `text`, `color` and `tone` by the efficiency, where there is one, and `error`, a standard error.
 ReportData ColoredCell(const std::string& text, const std::optional<double>& efficiency, const std::string& error = "");
 
+// A finding in a list of diagnostics.
+ReportData FindingText(const Finding& finding);
+
 // "12.5 %"; a share of nothing is a dash.
 std::string ShareOrDash(double part, double whole);
 
@@ -154,8 +157,5 @@ std::string UnknownText(const PhaseProjection& projection, double cores);
 // A projected value in a table, and what runs at that count measured. Where it is uncertain the text is the interval
 // and `interval` is empty; where it is unknown both say so. Not every column has a colour.
 ReportData FormatCell(const PhaseProjection& projection, Factor factor, const ProjectedValue& value, bool is_colored);
-
-// PopTone of an efficiency; speedup has no colour.
-std::string FactorTone(Factor factor, double value);
 
 }  // namespace farscale

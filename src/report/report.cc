@@ -101,25 +101,6 @@ Data Targets(const PhaseProjection& phase, const std::vector<const FactorProject
   return rows;
 }
 
-Data DominanceRows(const PhaseProjection& phase) {
-  Data rows = Data::array();
-  const auto [ranges, end] = DominanceWithinReliableRange(phase);
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const Dominance& dominance = ranges[i];
-    const bool is_last = i + 1 == ranges.size();
-    const std::string from = FormatCores(dominance.cores);
-    std::string range = from + " cores and more";
-    if (!is_last || end) {
-      const std::string to = FormatCores(is_last ? *end : ranges[i + 1].cores - 1);
-      range = (from == to ? from : from + " to " + to) + " cores";
-      if (is_last) range += ", the reliable range";
-    }
-    rows.push_back(
-        {{"range", range}, {"factor", Name(dominance.factor)}, {"advice", Describe(dominance.factor).advice}});
-  }
-  return rows;
-}
-
 Data ProjectionSection(const Results& results, const PhaseProjection& phase, const PhaseNames& names,
                        const ReportParts& parts) {
   const std::vector<const FactorProjection*> charted = ChartedFactors(phase);
@@ -142,6 +123,19 @@ Data ProjectionSection(const Results& results, const PhaseProjection& phase, con
     columns.push_back(FactorColumn(projection));
     if (!projection.is_product) weights.push_back(NameInSentence(projection.factor) + ": " + WeighedModel(projection));
   }
+  Data dominance = Data::array();
+  const auto [ranges, end] = DominanceWithinReliableRange(phase);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const bool is_last = i + 1 == ranges.size();
+    const std::string from = FormatCores(ranges[i].cores);
+    std::string range = from + " cores and more";
+    if (!is_last || end) {
+      const std::string to = FormatCores(is_last ? *end : ranges[i + 1].cores - 1);
+      range = (from == to ? from : from + " to " + to) + " cores" + (is_last ? ", the reliable range" : "");
+    }
+    const FactorType& type = Describe(ranges[i].factor);
+    dominance.push_back({{"range", range}, {"factor", type.name}, {"advice", type.advice}});
+  }
   // For the caption: whose intervals are drawn, which curves end early.
   return {{"headline", headline == nullptr ? "" : NameInSentence(headline->factor)},
           {"earlyEnds", ListEarlyEnds(phase, charted)},
@@ -153,7 +147,7 @@ Data ProjectionSection(const Results& results, const PhaseProjection& phase, con
           {"columns", std::move(columns)},
           {"targets", Targets(phase, shown)},
           {"predictors", TabulatePredictors(phase)},
-          {"dominance", DominanceRows(phase)}};
+          {"dominance", std::move(dominance)}};
 }
 
 Data SettingsText(const Results& results) {
@@ -200,13 +194,8 @@ Data DiagnosticTexts(const Results& results) {
   Data list = Data::array();
   const auto add = [&](const std::string& where, const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
-      const bool is_warning = finding.severity == Severity::kWarning;
-      list.push_back({{"where", where},
-                      {"id", finding.id},
-                      {"severity", is_warning ? "warning" : "note"},
-                      {"isWarning", is_warning},
-                      {"sentence", finding.sentence},
-                      {"detail", DetailOf(finding)}});
+      list.push_back(FindingText(finding));
+      list.back()["where"] = where;
     }
   };
   add("study", results.table.findings);

@@ -82,7 +82,8 @@ Data Choices(const PhaseProjection& phase, const FactorProjection& factor, const
     values.push_back(code(is_known ? FormatValue(factor.factor, value->interval80->low) : "-"));
     values.push_back(code(is_known ? FormatValue(factor.factor, value->interval80->high) : "-"));
     if (!value) tones += kNoTone;
-    if (value) tones += is_reliable ? FactorTone(factor.factor, value->value) : kUncertainTone;
+    if (value)
+      tones += !is_reliable ? kUncertainTone : factor.factor == Factor::kSpeedup ? kNoTone : PopTone(value->value);
     const std::string runs = MeasuredAt(factor, counts[i]);
     if (runs.empty()) continue;
     measured.push_back(i);

@@ -121,45 +121,7 @@ Data StateCosts(const WhatIf& what_if) {
   return rows;
 }
 
-Data FindingTexts(const WhatIf& what_if) {
-  Data list = Data::array();
-  for (const Finding& finding : what_if.findings) {
-    list.push_back({{"id", finding.id},
-                    {"severity", finding.severity == Severity::kWarning ? "warning" : "note"},
-                    {"isWarning", finding.severity == Severity::kWarning},
-                    {"sentence", finding.sentence},
-                    {"detail", DetailOf(finding)}});
-  }
-  return list;
-}
-
 // Ways to run need not be replayed on as many processors: one can be projected where another was replayed.
-Data ProjectionRow(Factor factor, double cores, const std::vector<std::optional<BalancedValue>>& ways) {
-  Data cells = Data::array();
-  bool has_replayed = false, has_projected = false;
-  for (const std::optional<BalancedValue>& value : ways) {
-    has_replayed = has_replayed || (value && value->is_replayed);
-    has_projected = has_projected || (value && !value->is_replayed);
-    std::string text = kNone, interval, color = kNoColor, tone = kNoTone;
-    if (value) {
-      const std::string bounds = FormatBounds(factor, value->interval80), level = ToString(value->reliability);
-      const bool is_reliable = value->reliability == Reliability::kReliable;
-      color = is_reliable ? PopColor(value->value) : kUncertainColor;
-      tone = is_reliable ? PopTone(value->value) : kUncertainTone;
-      interval = is_reliable && !value->is_replayed ? bounds : "";
-      text = is_reliable                                     ? FormatValue(factor, value->value)
-             : value->reliability == Reliability::kUncertain ? fmt::format("{} ({})", level, bounds)
-                                                             : level;
-    }
-    cells.push_back({{"text", text}, {"interval", interval}, {"color", color}, {"tone", tone}});
-  }
-  const char* both = has_projected ? "replayed, or projected with an interval" : "replayed";
-  return {{"cores", FormatCores(cores)},
-          {"isProjected", !has_replayed},
-          {"kind", has_replayed ? both : "projected"},
-          {"cells", std::move(cells)}};
-}
-
 Data ProjectionTables(const std::vector<BalancedProjection>& list) {
   Data tables = Data::array();
   const std::vector<BalancedFactor> all = TabulateBalanced(list);
@@ -170,7 +132,31 @@ Data ProjectionTables(const std::vector<BalancedProjection>& list) {
       caption += fmt::format(" of {}{}{}", one.series, one.series.empty() ? "" : ", ", one.phase.Text());
     Data columns = Data::array(), rows = Data::array();
     for (const BalancedProjection& way : list) columns.push_back({{"name", way.label}});
-    for (const auto& [cores, ways] : one.rows) rows.push_back(ProjectionRow(one.factor, cores, ways));
+    for (const auto& [cores, ways] : one.rows) {
+      Data cells = Data::array();
+      bool has_replayed = false, has_projected = false;
+      for (const std::optional<BalancedValue>& value : ways) {
+        has_replayed = has_replayed || (value && value->is_replayed);
+        has_projected = has_projected || (value && !value->is_replayed);
+        std::string text = kNone, interval, color = kNoColor, tone = kNoTone;
+        if (value) {
+          const std::string bounds = FormatBounds(one.factor, value->interval80), level = ToString(value->reliability);
+          const bool is_reliable = value->reliability == Reliability::kReliable;
+          color = is_reliable ? PopColor(value->value) : kUncertainColor;
+          tone = is_reliable ? PopTone(value->value) : kUncertainTone;
+          interval = is_reliable && !value->is_replayed ? bounds : "";
+          text = is_reliable                                     ? FormatValue(one.factor, value->value)
+                 : value->reliability == Reliability::kUncertain ? fmt::format("{} ({})", level, bounds)
+                                                                 : level;
+        }
+        cells.push_back({{"text", text}, {"interval", interval}, {"color", color}, {"tone", tone}});
+      }
+      const char* both = has_projected ? "replayed, or projected with an interval" : "replayed";
+      rows.push_back({{"cores", FormatCores(cores)},
+                      {"isProjected", !has_replayed},
+                      {"kind", has_replayed ? both : "projected"},
+                      {"cells", std::move(cells)}});
+    }
     tables.push_back({{"caption", caption}, {"columns", std::move(columns)}, {"rows", std::move(rows)}});
   }
   return tables;
@@ -252,7 +238,8 @@ ReportModel BuildBalanceModel(const WhatIf& what_if, const Partials& templates,
   data["method"] = Data::array();
   for (const auto& [name, value] : DescribeMethod(what_if, templates))
     data["method"].push_back({{"name", name}, {"value", value}});
-  data["diagnostics"] = FindingTexts(what_if);
+  data["diagnostics"] = Data::array();
+  for (const Finding& finding : what_if.findings) data["diagnostics"].push_back(FindingText(finding));
   AddWhetherFilled(data, {"details", "configurations", "maps", "averages", "projections", "mappings", "leftOut", "runs",
                           "stateCosts", "fidelity", "diagnostics", "productionSentences"});
   return model;
