@@ -149,15 +149,6 @@ ReportData GrownProof(const GrowthRecord& record) {
   return {{"count", std::to_string(count)}, {"error", FormatPercent(largest)}, {"isOne", count == 1}};
 }
 
-std::string SourceText(const GrowthRecordRow& row, const std::string& scenario) {
-  switch (row.source) {
-    case GrowthSource::kMeasured: return scenario.empty() ? "measured" : scenario;
-    case GrowthSource::kReplayed: return "replayed";
-    case GrowthSource::kGrown: break;
-  }
-  return "grown from up to " + Ranks(row.learned_up_to.value_or(0));
-}
-
 std::string LayoutText(const std::vector<std::int64_t>& layout) {
   std::vector<std::string> extents;
   for (const std::int64_t extent : layout) extents.push_back(std::to_string(extent));
@@ -168,14 +159,18 @@ ReportData GrownRow(const GrowthRecordRow& row, const std::string& scenario) {
   const auto value = [&](Factor factor) { return row.factors[factor] ? FormatFactor(*row.factors[factor]) : "-"; };
   std::string layout = LayoutText(row.layout);
   if (!row.second_layout.empty()) layout += " + " + LayoutText(row.second_layout);
-  return {{"ranks", Ranks(row.ranks)},
-          {"layout", layout.empty() ? "-" : layout},
-          {"source", SourceText(row, scenario)},
-          {"iteration", FormatSeconds(row.iteration)},
-          {"parallel", value(Factor::kParallelEfficiency)},
-          {"balance", value(Factor::kLoadBalance)},
-          {"serialization", value(Factor::kSerialization)},
-          {"transfer", value(Factor::kTransfer)}};
+  const std::string measured = scenario.empty() ? "measured" : scenario;
+  return {
+      {"ranks", Ranks(row.ranks)},
+      {"layout", layout.empty() ? "-" : layout},
+      {"source", row.source == GrowthSource::kMeasured   ? measured
+                 : row.source == GrowthSource::kReplayed ? "replayed"
+                                                         : "grown from up to " + Ranks(row.learned_up_to.value_or(0))},
+      {"iteration", FormatSeconds(row.iteration)},
+      {"parallel", value(Factor::kParallelEfficiency)},
+      {"balance", value(Factor::kLoadBalance)},
+      {"serialization", value(Factor::kSerialization)},
+      {"transfer", value(Factor::kTransfer)}};
 }
 
 // The most frequent ones, and all others together.

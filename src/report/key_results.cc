@@ -163,26 +163,6 @@ Data CountCell(const PhaseProjection& projection, const LevelCounts& level, cons
   return Cell(value, answer->low && interval != value ? interval : "");
 }
 
-Data LevelTable(const PhaseProjection& projection) {
-  const KeyResults& key_results = *projection.key_results;
-  const auto any = [&](std::optional<CountEstimate> LevelCounts::*answer) {
-    return std::ranges::any_of(key_results.levels,
-                               [&](const LevelCounts& level) { return (level.*answer).has_value(); });
-  };
-  const bool has_parallel = any(&LevelCounts::parallel), has_relative = any(&LevelCounts::relative);
-  Data header = Data::array({Cell("Efficiency")}), rows = Data::array();
-  if (has_parallel) header.push_back(Cell("Parallel efficiency", "of the cores' time"));
-  if (has_relative)
-    header.push_back(Cell("Relative efficiency", "to the run on " + FormatCoreCount(*key_results.reference)));
-  for (const LevelCounts& level : key_results.levels) {
-    Data cells = Data::array();
-    if (has_parallel) cells.push_back(CountCell(projection, level, kOfParallel));
-    if (has_relative) cells.push_back(CountCell(projection, level, kOfSpeedup));
-    rows.push_back(ResultRow(Cell(fmt::format("{:g}", level.level)), std::move(cells)));
-  }
-  return ResultTable("Largest number of cores with at least that efficiency", std::move(header), std::move(rows));
-}
-
 // The heading of a row about a target.
 Data TargetCell(const PhaseProjection& projection, double cores, Reliability level) {
   const std::string ratio = FormatRatio(cores / projection.fitted_cores.back());
@@ -198,25 +178,6 @@ Data TimeCell(const PhaseProjection& projection, const ProjectedTime& target, Fo
   if (level == Reliability::kUnknown) return Cell("–", "", false);
   if (level == Reliability::kUncertain) return Cell(interval, "", false);
   return Cell(format(target.seconds), interval);
-}
-
-Data TimeTable(const PhaseProjection& projection) {
-  const TimeEstimate& time = *projection.key_results->time;
-  Data header = {Cell("Cores", "beyond the runs"), Cell("Time", "per iteration"), Cell("Core hours", "per iteration")};
-  Data rows = Data::array();
-  const bool has_several = time.iterations != 1;
-  if (has_several) header.push_back(Cell("Core hours", fmt::format("of {:g} iterations", time.iterations)));
-  for (const ProjectedTime& target : time.targets) {
-    const auto hours = [&](double iterations) {
-      return TimeCell(projection, target,
-                      [&](double seconds) { return FormatCoreHours(CoreHours(target.cores, seconds) * iterations); });
-    };
-    const Reliability level = ReliabilityOf(projection, Factor::kSpeedup, target.cores);
-    Data cells = {TimeCell(projection, target, FormatSeconds), hours(1)};
-    if (has_several) cells.push_back(hours(time.iterations));
-    rows.push_back(ResultRow(TargetCell(projection, target.cores, level), std::move(cells)));
-  }
-  return ResultTable("Time and cost at the targets", std::move(header), std::move(rows));
 }
 
 // The gain as far as it is known.
@@ -302,8 +263,42 @@ std::string SuggestNextRun(const PhaseProjection& projection, const Partials& te
 Data TabulateOutlook(const PhaseProjection& projection) {
   Data tables = Data::array();
   if (!projection.key_results) return tables;
-  if (!projection.key_results->levels.empty()) tables.push_back(LevelTable(projection));
-  if (projection.key_results->time) tables.push_back(TimeTable(projection));
+  const KeyResults& key_results = *projection.key_results;
+  if (!key_results.levels.empty()) {
+    const auto any = [&](std::optional<CountEstimate> LevelCounts::*answer) {
+      return std::ranges::any_of(key_results.levels, [&](const auto& level) { return (level.*answer).has_value(); });
+    };
+    const bool has_parallel = any(&LevelCounts::parallel), has_relative = any(&LevelCounts::relative);
+    Data header = Data::array({Cell("Efficiency")}), rows = Data::array();
+    if (has_parallel) header.push_back(Cell("Parallel efficiency", "of the cores' time"));
+    if (has_relative)
+      header.push_back(Cell("Relative efficiency", "to the run on " + FormatCoreCount(*key_results.reference)));
+    for (const LevelCounts& level : key_results.levels) {
+      Data cells = Data::array();
+      if (has_parallel) cells.push_back(CountCell(projection, level, kOfParallel));
+      if (has_relative) cells.push_back(CountCell(projection, level, kOfSpeedup));
+      rows.push_back(ResultRow(Cell(fmt::format("{:g}", level.level)), std::move(cells)));
+    }
+    tables.push_back(
+        ResultTable("Largest number of cores with at least that efficiency", std::move(header), std::move(rows)));
+  }
+  if (!key_results.time) return tables;
+  const TimeEstimate& time = *key_results.time;
+  Data header = {Cell("Cores", "beyond the runs"), Cell("Time", "per iteration"), Cell("Core hours", "per iteration")};
+  Data rows = Data::array();
+  const bool has_several = time.iterations != 1;
+  if (has_several) header.push_back(Cell("Core hours", fmt::format("of {:g} iterations", time.iterations)));
+  for (const ProjectedTime& target : time.targets) {
+    const auto hours = [&](double iterations) {
+      return TimeCell(projection, target,
+                      [&](double seconds) { return FormatCoreHours(CoreHours(target.cores, seconds) * iterations); });
+    };
+    const Reliability level = ReliabilityOf(projection, Factor::kSpeedup, target.cores);
+    Data cells = {TimeCell(projection, target, FormatSeconds), hours(1)};
+    if (has_several) cells.push_back(hours(time.iterations));
+    rows.push_back(ResultRow(TargetCell(projection, target.cores, level), std::move(cells)));
+  }
+  tables.push_back(ResultTable("Time and cost at the targets", std::move(header), std::move(rows)));
   return tables;
 }
 

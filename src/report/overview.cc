@@ -185,31 +185,6 @@ Data LostTime(const Ends& ends, const std::string& heading) {
           {"rows", std::move(rows)}};
 }
 
-// The count up to which the level is kept, in one of the ways that verdict.txt.mustache knows. `reliable`: the last
-// whole count.
-Data KeptText(const KeptEfficiency& kept, double reliable) {
-  const CountEstimate& count = kept.count;
-  const bool is_open = count.value.kind == CountBound::Kind::kMoreThan;
-  const bool has_interval = count.low && count.high && !(count.low == count.value && count.high == count.value);
-  const bool is_below = count.value.kind == CountBound::Kind::kBelow, is_beyond = count.value.cores > kept.largest;
-  const bool is_known = !is_below && (!is_beyond || kept.reliability == Reliability::kReliable);
-  const bool is_guess = !is_below && !is_known;
-  const bool is_uncertain = is_guess && !is_open && has_interval && kept.reliability == Reliability::kUncertain;
-  const bool is_cut = is_guess && !is_uncertain, is_cut_at_runs = is_cut && reliable <= kept.largest;
-  return {{"cores", is_uncertain ? FormatBound(*count.low) + " cores"
-                    : is_cut     ? FormatCoreCount(std::max(reliable, kept.largest))
-                                 : FormatCoreCount(count.value.cores)},
-          {"interval", is_uncertain                           ? FormatBound(*count.high)
-                       : is_known && !is_open && has_interval ? FormatCountBounds(count, "–")
-                                                              : ""},
-          {"isBelow", is_below},
-          {"isKept", is_known || is_cut_at_runs},
-          {"isAtLeast", is_known && is_open && is_beyond},
-          {"isMeasured", is_cut_at_runs || (is_known && is_open && !is_beyond)},
-          {"isUncertain", is_uncertain},
-          {"isAsFarAsReliable", is_cut && !is_cut_at_runs}};
-}
-
 // The tags of verdict.txt.mustache; false without an efficiency.
 Data Verdict(const Results& results, const std::vector<FactorRow>& rows, const PhaseProjection* projection,
              const Ends& ends) {
@@ -236,7 +211,28 @@ Data Verdict(const Results& results, const std::vector<FactorRow>& rows, const P
     text["ratio"] =
         FormatRatio(reliable / fitted) + (fitted < kept->largest ? " the largest fitted run" : " the largest run");
   }
-  text.update(KeptText(*kept, WholeCores(reliable)));
+  // The count up to which the level is kept, in one of the ways that verdict.txt.mustache knows.
+  const double last = WholeCores(reliable);
+  const CountEstimate& count = kept->count;
+  const bool is_open = count.value.kind == CountBound::Kind::kMoreThan;
+  const bool has_interval = count.low && count.high && !(count.low == count.value && count.high == count.value);
+  const bool is_below = count.value.kind == CountBound::Kind::kBelow, is_beyond = count.value.cores > kept->largest;
+  const bool is_known = !is_below && (!is_beyond || kept->reliability == Reliability::kReliable);
+  const bool is_guess = !is_below && !is_known;
+  const bool is_uncertain = is_guess && !is_open && has_interval && kept->reliability == Reliability::kUncertain;
+  const bool is_cut = is_guess && !is_uncertain, is_cut_at_runs = is_cut && last <= kept->largest;
+  text.update({{"cores", is_uncertain ? FormatBound(*count.low) + " cores"
+                         : is_cut     ? FormatCoreCount(std::max(last, kept->largest))
+                                      : FormatCoreCount(count.value.cores)},
+               {"interval", is_uncertain                           ? FormatBound(*count.high)
+                            : is_known && !is_open && has_interval ? FormatCountBounds(count, "–")
+                                                                   : ""},
+               {"isBelow", is_below},
+               {"isKept", is_known || is_cut_at_runs},
+               {"isAtLeast", is_known && is_open && is_beyond},
+               {"isMeasured", is_cut_at_runs || (is_known && is_open && !is_beyond)},
+               {"isUncertain", is_uncertain},
+               {"isAsFarAsReliable", is_cut && !is_cut_at_runs}});
   return text;
 }
 

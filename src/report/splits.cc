@@ -163,23 +163,6 @@ Data SplitsText(const std::vector<Divided>& all, const Partials& texts) {
 // The time of an iteration, or over that of the best split where seconds are unknown.
 const SplitValue& ShownTime(const ThreadSplit& split) { return split.seconds ? *split.seconds : split.time; }
 
-// A line a number of cores over the threads of a process, which lie at even distances. `unit`: of times.
-ChartSeries SplitLine(const Divided& at, const std::map<std::int64_t, double>& places, double unit) {
-  ChartSeries line;
-  line.name = FormatCoreCount(static_cast<double>(at.cores));
-  line.has_filled_points = true;
-  for (const ThreadSplit& split : at.splits->splits) {
-    if (split.reliability == Reliability::kUnknown) continue;
-    const double x = places.at(split.threads);
-    const SplitValue& time = ShownTime(split);
-    const std::string text = split.seconds ? SplitTime(split) : FormatSignificant(time.value, 3) + " times the best";
-    line.line.push_back({x, time.value / unit, ""});
-    line.points.push_back({x, time.value / unit, fmt::format("{}: {}", SplitText(split), text)});
-    line.error_bars.push_back({x, time.interval80.low / unit, time.interval80.high / unit});
-  }
-  return line;
-}
-
 // Nothing where no split is known.
 std::optional<Chart> SplitsChart(const std::vector<Divided>& all, const std::string& heading) {
   std::vector<Divided> shown;
@@ -210,12 +193,23 @@ std::optional<Chart> SplitsChart(const std::vector<Divided>& all, const std::str
   chart.height = 340;
   chart.has_script = false;
   for (const Divided& at : shown) {
-    chart.series.push_back(SplitLine(at, places, seconds));
-    for (const ChartBand& bar : chart.series.back().error_bars) {
-      chart.y_min = std::min(chart.y_min.value_or(bar.low), bar.low);
-      chart.y_max = std::max(chart.y_max.value_or(bar.high), bar.high);
+    ChartSeries line;  // over the threads of a process, which lie at even distances
+    line.name = FormatCoreCount(static_cast<double>(at.cores));
+    line.has_filled_points = true;
+    line.color = static_cast<int>(chart.series.size());
+    for (const ThreadSplit& split : at.splits->splits) {
+      if (split.reliability == Reliability::kUnknown) continue;
+      const double x = places.at(split.threads);
+      const SplitValue& time = ShownTime(split);
+      const double low = time.interval80.low / seconds, high = time.interval80.high / seconds;
+      const std::string text = split.seconds ? SplitTime(split) : FormatSignificant(time.value, 3) + " times the best";
+      line.line.push_back({x, time.value / seconds, ""});
+      line.points.push_back({x, time.value / seconds, fmt::format("{}: {}", SplitText(split), text)});
+      line.error_bars.push_back({x, low, high});
+      chart.y_min = std::min(chart.y_min.value_or(low), low);
+      chart.y_max = std::max(chart.y_max.value_or(high), high);
     }
-    chart.series.back().color = static_cast<int>(chart.series.size()) - 1;
+    chart.series.push_back(std::move(line));
   }
   return chart;
 }

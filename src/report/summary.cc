@@ -84,17 +84,6 @@ Data SummaryTargets(const PhaseProjection& projection) {
   return texts;
 }
 
-bool LosesAnything(const PhaseProjection& projection) {
-  for (const Dominance& dominance : projection.dominance) {
-    const FactorProjection* factor = projection.Find(dominance.factor);
-    if (factor == nullptr) return true;
-    for (const ProjectedValue& value : factor->curve) {
-      if (value.value < kNoLoss) return true;
-    }
-  }
-  return false;
-}
-
 Data DominanceText(const PhaseProjection& projection) {
   const auto [ranges, end] = DominanceWithinReliableRange(projection);
   Data factors = Data::array();
@@ -113,21 +102,6 @@ Data DominanceText(const PhaseProjection& projection) {
           {"isBounded", end.has_value()}};
 }
 
-// Curves that miss their points by so much that following them further is a guess.
-Data Misfits(const PhaseProjection& projection) {
-  std::vector<Factor> fitted;
-  for (const FactorProjection& factor : projection.factors) {
-    if (!factor.is_product && IsUsable(factor.fit.outcome)) fitted.push_back(factor.factor);
-  }
-  Data misfits = Data::array();
-  for (const Factor factor : LossesAmong(fitted)) {
-    const FittedModel& fit = projection.Find(factor)->fit;
-    if (fit.sigma_is_assumed || fit.sigma < kLargeDeviation) continue;
-    misfits.push_back(NamedValue(factor, FormatSignificant(fit.sigma, 2)));
-  }
-  return misfits;
-}
-
 // The tags of summary.txt.mustache; the projection may be null.
 Data SummaryText(const std::vector<FactorRow>& rows, const PhaseProjection* projection) {
   Data text = {{"largestRun", LargestRunText(rows)},
@@ -143,14 +117,27 @@ Data SummaryText(const std::vector<FactorRow>& rows, const PhaseProjection* proj
                {"fitted", false}};
   if (projection == nullptr || !projection->obstacle.empty()) return text;
   const std::string missing = Capital(DescribeMissing(*projection));
-  const bool is_lossless = !projection->dominance.empty() && !LosesAnything(*projection);
+  const auto is_perfect = [&](const Dominance& dominance) {
+    const FactorProjection* factor = projection->Find(dominance.factor);
+    return factor != nullptr && std::ranges::none_of(factor->curve, [](const auto& at) { return at.value < kNoLoss; });
+  };
+  const bool is_lossless = !projection->dominance.empty() && std::ranges::all_of(projection->dominance, is_perfect);
   text["targets"] = SummaryTargets(*projection);
   text["range"] = ReliableRangeText(*projection);
   text["predictors"] = PredictorText(*projection);
   text["missing"] = missing.empty() ? "" : missing + ".";
   text["isLossless"] = is_lossless;
   if (!projection->dominance.empty() && !is_lossless) text["dominance"] = DominanceText(*projection);
-  text["misfits"] = Misfits(*projection);
+  // Curves that miss their points by so much that following them further is a guess.
+  std::vector<Factor> fitted;
+  for (const FactorProjection& factor : projection->factors) {
+    if (!factor.is_product && IsUsable(factor.fit.outcome)) fitted.push_back(factor.factor);
+  }
+  for (const Factor factor : LossesAmong(fitted)) {
+    const FittedModel& fit = projection->Find(factor)->fit;
+    if (fit.sigma_is_assumed || fit.sigma < kLargeDeviation) continue;
+    text["misfits"].push_back(NamedValue(factor, FormatSignificant(fit.sigma, 2)));
+  }
   const std::vector<double>& counts = projection->fitted_cores;
   if (counts.empty()) return text;
   text["fitted"] = {{"count", std::to_string(counts.size())},

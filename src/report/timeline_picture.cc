@@ -105,6 +105,10 @@ constexpr std::array<Color, kRunStates> kColors = {{{197, 220, 241},    // compu
 
 constexpr double kPictureWidth = 860, kPictureLeft = 120, kPictureRight = kPictureWidth - 14;
 constexpr double kBandTop = 58, kLegendRow = 18;
+// Blocks of a band.
+constexpr std::size_t kDark = 0, kLight = 1, kSomeLeftOut = 2, kLeftOut = 3;
+const std::array<Stroke, 4> kBlockStrokes = {Stroke{"#33475b"}, Stroke{"#8aa0b6"}, Stroke{"#6b8199", 1, "1.5 1"},
+                                             Stroke{"#c3cbd3", 1, "1.5 1.5"}};
 constexpr double kNarrowestMark = 4;       // narrower iterations are not told apart
 constexpr std::size_t kNamedColumns = 90;  // whose times readers can read
 constexpr std::size_t kFewPhases = 8;      // more of them have narrow bands
@@ -231,16 +235,10 @@ class PictureDrawing {
     return fmt::format(" data-mix=\"{}\"", digits);
   }
 
-  // A stretch of a band, in whole tenths of pixels.
-  enum BlockKind : std::size_t { kDark, kLight, kSomeLeftOut, kLeftOut, kBlockKinds };
   Stroke BlockStroke(std::size_t kind) const {
-    const double width = band_ - 4;
-    switch (kind) {
-      case kDark: return {"#33475b", width};
-      case kLight: return {"#8aa0b6", width};
-      case kSomeLeftOut: return {"#6b8199", width, "1.5 1"};
-      default: return {"#c3cbd3", width, "1.5 1.5"};
-    }
+    Stroke stroke = kBlockStrokes[kind];
+    stroke.width = band_ - 4;
+    return stroke;
   }
 
   Legend MakeLegend() const {
@@ -274,8 +272,8 @@ class PictureDrawing {
     const double middle = y + (band_ - 4) / 2;
     svg_->Text({kPictureLeft - 8, middle + (is_small ? 3 : 4)}, Shortened(phase.phase, is_small ? 20 : 16),
                {Anchor::kEnd, kInk, is_small ? 9.0 : 11.0});
-    std::array<std::string, kBlockKinds> paths;
-    std::array<double, kBlockKinds> at{};  // where the strokes of each have come to
+    std::array<std::string, kBlockStrokes.size()> paths;
+    std::array<double, kBlockStrokes.size()> at{};  // where the strokes of each have come to
     AddBlocks(phase.iterations, [&](std::size_t kind, double from, double to) {
       std::string& path = paths[kind];
       path += path.empty() ? fmt::format("M{:.1f} {:.1f}h{:.1f}", from, middle, to - from)
@@ -295,8 +293,8 @@ class PictureDrawing {
     if (!is_small) BandNumbers(phase.iterations, middle);
   }
 
-  // One for every iteration. Where these would be too narrow, those that follow each other are joined and not told
-  // apart by shades.
+  // One for every iteration, in whole tenths of pixels. Where these would be too narrow, those that follow each other
+  // are joined and not told apart by shades.
   void AddBlocks(std::vector<IterationRecord> all,
                  const std::function<void(std::size_t kind, double from, double to)>& add) const {
     const double narrowest = run_.phases.size() > kFewPhases ? 2 * kNarrowestMark : kNarrowestMark;

@@ -215,22 +215,6 @@ ReportData States(const RunPicture& picture) {
   return states;
 }
 
-std::string TimelineCaption(const RunRecord& run) {
-  const RunPicture& picture = *run.picture;
-  std::vector<std::string> sentences;
-  if (run.grown_from) {
-    sentences.push_back(fmt::format("Grown, not measured: phase {} alone, as learned from runs on up to {}.",
-                                    run.phases.empty() ? "" : run.phases.front().phase,
-                                    FormatCoreCount(static_cast<double>(*run.grown_from))));
-  }
-  if (picture.ranks_per_row > 1) sentences.push_back(fmt::format("A row is {} ranks.", picture.ranks_per_row));
-  if (!picture.problem.empty()) {
-    sentences.push_back("The run cannot be replayed, so waiting and transfer are not told apart: " + picture.problem +
-                        ".");
-  }
-  return Join(sentences, " ");
-}
-
 // "410 ms (no. 3)", or "410 ms (nos. 3 to 5)" for a mean.
 std::string Numbered(const std::vector<IterationRecord>& iterations, std::size_t chosen) {
   std::int64_t number = 1;
@@ -269,8 +253,9 @@ const PhaseMarks* FindIterations(const RunRecord& run, const PhaseId& phase) {
   return nullptr;
 }
 
-// "iteration 1: rank 1 computes ...; iteration 9: ...".
-std::string WhyLeftOut(const PhaseMarks& phase) {
+// Each factor as kept, and with all iterations; why some were left out: "iteration 1: rank 1 computes ...; iteration 9:
+// ...".
+ReportData WithoutLeftOut(const Results& results, const RunRecord& run, const PhaseMarks& phase) {
   constexpr std::size_t kMostReasons = 3;
   std::vector<std::string> reasons;
   std::int64_t number = 1;
@@ -288,12 +273,6 @@ std::string WhyLeftOut(const PhaseMarks& phase) {
     reasons.push_back(which + ": " + record.reason);
   }
   if (more > 0) reasons.push_back(fmt::format("and {} more", more));
-  if (reasons.empty()) return "not among the cleanest";
-  return Join(reasons, "; ");
-}
-
-// Each factor as kept, and with all iterations.
-ReportData WithoutLeftOut(const Results& results, const RunRecord& run, const PhaseMarks& phase) {
   ReportData cells = ReportData::array();
   for (const FactorRow& row : results.table.rows) {
     if (row.phase != phase.phase || row.cores != run.cores || row.repeat != run.repeat) continue;
@@ -304,7 +283,7 @@ ReportData WithoutLeftOut(const Results& results, const RunRecord& run, const Ph
   }
   return {{"heading", RunHeading(run)},
           {"leftOut", fmt::format("{} of {}", phase.LeftOut(), phase.Count())},
-          {"why", WhyLeftOut(phase)},
+          {"why", reasons.empty() ? "not among the cleanest" : Join(reasons, "; ")},
           {"cells", std::move(cells)}};
 }
 
@@ -342,12 +321,23 @@ ReportData Timelines(const Results& results, ReportModel& model, std::size_t& al
   if (runs.empty()) return timelines;
   const std::size_t most = std::min(kMostPictureBytes, kMostTimelineBytes / (runs.size() + results.grown_runs.size()));
   const auto add = [&](const RunRecord& run, const std::string& name, bool is_folded) {
+    const RunPicture& picture = *run.picture;
+    std::vector<std::string> caption;
+    if (run.grown_from) {
+      caption.push_back(fmt::format("Grown, not measured: phase {} alone, as learned from runs on up to {}.",
+                                    run.phases.empty() ? "" : run.phases.front().phase,
+                                    FormatCoreCount(static_cast<double>(*run.grown_from))));
+    }
+    if (picture.ranks_per_row > 1) caption.push_back(fmt::format("A row is {} ranks.", picture.ranks_per_row));
+    if (!picture.problem.empty())
+      caption.push_back("The run cannot be replayed, so waiting and transfer are not told apart: " + picture.problem +
+                        ".");
     timelines.push_back({{"figure", AddFigure(model, name, RenderTimeline(run, false, most),
                                               RenderTimeline(run, true, most), DescribeTimeline(run))},
                          {"heading", RunHeading(run)},
-                         {"caption", TimelineCaption(run)},
+                         {"caption", Join(caption, " ")},
                          {"isFolded", is_folded},
-                         {"states", States(*run.picture)}});
+                         {"states", States(picture)}});
   };
   const RunRecord* largest = *std::ranges::max_element(runs, {}, &RunRecord::cores);
   for (const RunRecord* run : runs) {

@@ -109,25 +109,6 @@ Data LargestTable(const ComparedCount& count) {
           {"rows", std::move(rows)}};
 }
 
-// The widest efficiency and the time on every count, for the terminal.
-Data CountRows(const ComparedPhase& phase, Factor whole) {
-  Data rows = Data::array();
-  for (const ComparedCount& count : phase.counts) {
-    const ComparedNumber* number = count.Find(whole);
-    const Decomposition::Part* most = count.efficiency ? count.efficiency->Largest() : nullptr;
-    const Data time = ComparedValues(count.seconds, FormatSeconds);
-    Data row = ComparedValues(number != nullptr ? *number : ComparedNumber{},
-                              [&](double value) { return FormatValue(whole, value); });
-    row.update({{"cores", FormatCores(count.cores)},
-                {"most", most != nullptr ? "most by " + PartName(most->first) : ""},
-                {"timeFrom", time["from"]},
-                {"timeTo", time["to"]},
-                {"timeChange", time["change"]}});
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 Data FactorRows(const ComparedPhase& phase) {
   Data rows = Data::array();
   const auto add = [&](const std::string& name, int depth, Data cells) {
@@ -288,13 +269,27 @@ Data ComparedPhaseSection(const ComparedResults& compared, const ComparedPhase& 
   const std::optional<Factor> headline = HeadlineOfBoth(phase);
   const auto has_time = [](const ComparedCount& count) { return IsKnown(count.seconds); };
   Data columns = Data::array();
-  for (const ComparedCount& count : phase.counts) columns.push_back({{"cores", FormatCores(count.cores)}});
+  Data counts = Data::array();  // the widest efficiency and the time on every count, for the terminal
+  for (const ComparedCount& count : phase.counts) {
+    columns.push_back({{"cores", FormatCores(count.cores)}});
+    const ComparedNumber* number = count.Find(whole);
+    const Decomposition::Part* most = count.efficiency ? count.efficiency->Largest() : nullptr;
+    const Data time = ComparedValues(count.seconds, FormatSeconds);
+    Data row = ComparedValues(number != nullptr ? *number : ComparedNumber{},
+                              [&](double value) { return FormatValue(whole, value); });
+    row.update({{"cores", FormatCores(count.cores)},
+                {"most", most != nullptr ? "most by " + PartName(most->first) : ""},
+                {"timeFrom", time["from"]},
+                {"timeTo", time["to"]},
+                {"timeChange", time["change"]}});
+    counts.push_back(std::move(row));
+  }
   Data section = {{"heading", phase.name.empty() ? "All runs" : phase.name},
                   {"isNamed", !phase.name.empty()},
                   {"anchor", slug},
                   {"findings", SummarizeComparedPhase(compared, phase, templates)},
                   {"largest", largest != nullptr ? LargestTable(*largest) : Data(false)},
-                  {"counts", CountRows(phase, whole)},
+                  {"counts", std::move(counts)},
                   {"wholeName", NameInSentence(whole)},
                   {"hasTimes", std::ranges::any_of(phase.counts, has_time)},
                   {"columns", std::move(columns)},

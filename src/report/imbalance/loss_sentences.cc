@@ -225,24 +225,6 @@ std::string FormatPart(const IntervalBounds& part) {
   return FormatRange(FormatPercent(part.low), FormatPercent(part.high));
 }
 
-// Runs, then targets that are reliable; a call path a row.
-void AddTable(const LossProjection& losses, const std::vector<std::size_t>& targets, Data& growth) {
-  for (const double cores : losses.fitted_cores) growth["header"].push_back(FormatCores(cores));
-  for (const std::size_t target : targets) {
-    growth["header"].push_back("→ " + FormatCores(losses.paths.front().targets[target].cores));
-    growth["header"].push_back("80 %");
-  }
-  for (const PathLossProjection& path : losses.paths) {
-    std::vector<std::string> cells = {path.path};
-    for (const double cores : losses.fitted_cores) cells.push_back(FormatPercent(MeasuredAt(path, cores)));
-    for (const std::size_t target : targets) {
-      cells.push_back(FormatPercent(path.targets[target].loss));
-      cells.push_back(FormatPart(*path.targets[target].loss80));
-    }
-    growth["rows"].push_back({{"cells", std::move(cells)}});
-  }
-}
-
 // The widest 80 % interval of a share that is reported.
 constexpr double kWidestPart = 0.5;
 
@@ -407,7 +389,22 @@ Data DescribeGrowth(const std::vector<LossProjection>& losses, const std::vector
                       {"sentences", RenderSentences(texts, "loss_growth.txt", text)},
                       {"header", Data::array()},
                       {"rows", Data::array()}});
-    if (!one.paths.empty()) AddTable(one, targets, growth.back());
+    if (one.paths.empty()) continue;
+    Data& table = growth.back();  // runs, then targets that are reliable; a call path a row
+    for (const double cores : one.fitted_cores) table["header"].push_back(FormatCores(cores));
+    for (const std::size_t target : targets) {
+      table["header"].push_back("→ " + FormatCores(one.paths.front().targets[target].cores));
+      table["header"].push_back("80 %");
+    }
+    for (const PathLossProjection& path : one.paths) {
+      std::vector<std::string> cells = {path.path};
+      for (const double cores : one.fitted_cores) cells.push_back(FormatPercent(MeasuredAt(path, cores)));
+      for (const std::size_t target : targets) {
+        cells.push_back(FormatPercent(path.targets[target].loss));
+        cells.push_back(FormatPart(*path.targets[target].loss80));
+      }
+      table["rows"].push_back({{"cells", std::move(cells)}});
+    }
   }
   return growth;
 }

@@ -85,18 +85,6 @@ PhaseOfStudy DescribePhase(const ListedStudy& study, const Results& results, con
           share};
 }
 
-// Core hours that the largest run of a phase loses, by parallel efficiency where that is known; nothing where its time
-// is unknown.
-std::optional<double> LostCoreHours(const std::vector<FactorRow>& rows) {
-  const FactorRow& largest = rows.back();
-  for (const Factor factor : {Factor::kParallelEfficiency, Factor::kGlobalEfficiency}) {
-    const std::optional<double>& efficiency = largest.values[factor];
-    if (!efficiency || !largest.runtime) continue;
-    return static_cast<double>(largest.cores) * *largest.runtime / kSecondsAnHour * std::max(0.0, 1 - *efficiency);
-  }
-  return std::nullopt;
-}
-
 StudyOnPage DescribeStudy(const ListedStudy& study, const Results& shown, const std::string& folder,
                           const ReportParts& parts) {
   StudyOnPage phases;
@@ -105,13 +93,20 @@ StudyOnPage DescribeStudy(const ListedStudy& study, const Results& shown, const 
     const bool is_longest = !longest.empty() && key == longest.front().Key();
     phases.insert(is_longest ? phases.begin() : phases.end(), DescribePhase(study, shown, key, folder, parts));
   }
-  if (const std::optional<double> hours = longest.empty() ? std::nullopt : LostCoreHours(longest)) {
-    phases.front().lost_hours = *hours;
+  if (longest.empty()) return phases;
+  // Core hours that the largest run loses, by parallel efficiency where that is known.
+  const FactorRow& largest = longest.back();
+  const std::optional<double>& parallel = largest.values[Factor::kParallelEfficiency];
+  const std::optional<double>& efficiency = parallel ? parallel : largest.values[Factor::kGlobalEfficiency];
+  if (efficiency && largest.runtime) {
+    const double hours =
+        static_cast<double>(largest.cores) * *largest.runtime / kSecondsAnHour * std::max(0.0, 1 - *efficiency);
+    phases.front().lost_hours = hours;
     constexpr double kFewHours = 0.01;
-    const std::string lost = *hours < kFewHours ? FormatSeconds(*hours * kSecondsAnHour) + " of core time"
-                                                : FormatSignificant(*hours, 3) + " core hours";
+    const std::string lost = hours < kFewHours ? FormatSeconds(hours * kSecondsAnHour) + " of core time"
+                                               : FormatSignificant(hours, 3) + " core hours";
     phases.front().tags["hours"] =
-        fmt::format("{} lost on {}", lost, FormatCoreCount(static_cast<double>(longest.back().cores)));
+        fmt::format("{} lost on {}", lost, FormatCoreCount(static_cast<double>(largest.cores)));
   }
   return phases;
 }
