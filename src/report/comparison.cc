@@ -61,27 +61,6 @@ Data ComparedRows(const std::vector<Side>& sides) {
   return rows;
 }
 
-// Targets below each other, variants side by side: the headline efficiency with its interval.
-Data ComparedTargets(const std::vector<Side>& sides, const FactorProjection& first) {
-  Data targets = Data::array();
-  for (std::size_t i = 0; i < first.targets.size(); ++i) {
-    const ProjectedValue& at = first.targets[i];
-    Data cells = Data::array();
-    for (const Side& side : sides) {
-      const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first.factor) : nullptr;
-      const bool has_value = found != nullptr && i < found->targets.size();
-      cells.push_back(
-          has_value ? FormatCell(*side.projection, first.factor, found->targets[i], true)
-                    : Data{{"text", "–"}, {"interval", ""}, {"measured", ""}, {"color", kNoColor}, {"tone", kNoTone}});
-    }
-    targets.push_back({{"cores", FormatCores(at.cores)},
-                       {"ratio", FormatRatio(at.ratio)},
-                       {"reliability", ReliabilityLabel(ReliabilityOf(*sides.front().projection, at.cores))},
-                       {"cells", std::move(cells)}});
-  }
-  return targets;
-}
-
 Chart ComparedChart(const std::vector<Side>& sides, const FactorProjection* first, const std::string& heading) {
   Chart chart = EfficiencyChart(*sides.front().projection, Name(first->factor) + ": " + heading);
   chart.description = Name(first->factor) + " of " + heading +
@@ -169,10 +148,27 @@ Data ComparePhase(const Results& results, const std::string& series, const Phase
     variants.push_back(Data{{"name", variant.name}, {"description", variant.description}});
   const FactorProjection* first = sides.front().projection != nullptr ? Headline(*sides.front().projection) : nullptr;
   if (first != nullptr) {
+    Data targets = Data::array();  // below each other, variants side by side: the headline efficiency with its interval
+    for (std::size_t i = 0; i < first->targets.size(); ++i) {
+      const ProjectedValue& at = first->targets[i];
+      Data cells = Data::array();
+      for (const Side& side : sides) {
+        const FactorProjection* found = side.projection != nullptr ? side.projection->Find(first->factor) : nullptr;
+        const bool has_value = found != nullptr && i < found->targets.size();
+        cells.push_back(
+            has_value
+                ? FormatCell(*side.projection, first->factor, found->targets[i], true)
+                : Data{{"text", "–"}, {"interval", ""}, {"measured", ""}, {"color", kNoColor}, {"tone", kNoTone}});
+      }
+      targets.push_back({{"cores", FormatCores(at.cores)},
+                         {"ratio", FormatRatio(at.ratio)},
+                         {"reliability", ReliabilityLabel(ReliabilityOf(*sides.front().projection, at.cores))},
+                         {"cells", std::move(cells)}});
+    }
     projected = {
         {"figure", AddChart(ComparedChart(sides, first, names.heading), names.anchor + "-comparison.svg", model)},
         {"names", Data::array()},
-        {"targets", ComparedTargets(sides, *first)}};
+        {"targets", std::move(targets)}};
     for (const Side& side : sides)
       projected["names"].push_back(
           Data{{"name", &side == &sides.front() ? kProjected : side.name}, {"description", ""}});

@@ -163,18 +163,6 @@ const ProjectedValue* TargetAt(const FactorProjection& projection, double cores)
   return found == projection.targets.end() ? nullptr : &*found;
 }
 
-// The target that the largest grown run is nearest to: layouts of ranks need not allow the same number.
-const PredictorValues* LastReplayed(const PhaseProjection& phase, const FactorProjection& projection) {
-  const double largest = LargestGrown(phase, projection);
-  const PredictorValues* last = nullptr;
-  const auto distance = [&](const PredictorValues& at) { return std::fabs(std::log(at.cores / largest)); };
-  for (const PredictorValues& at : projection.predictors) {
-    if (largest == 0 || !IsBeyondRuns(phase, at.cores) || at.cores > kNearLayout * largest) continue;
-    if (last == nullptr || distance(at) < distance(*last)) last = &at;
-  }
-  return last;
-}
-
 }  // namespace
 
 std::string WeighedModel(const FactorProjection& projection) {
@@ -255,7 +243,15 @@ bool DrawPredictors(const PhaseProjection& phase, const std::vector<const Factor
 
 Data PredictorText(const PhaseProjection& phase) {
   const FactorProjection* headline = GrownHeadline(phase);
-  const PredictorValues* last = headline != nullptr ? LastReplayed(phase, *headline) : nullptr;
+  if (headline == nullptr) return false;
+  // The target that the largest grown run is nearest to: layouts of ranks need not allow the same number.
+  const double largest = LargestGrown(phase, *headline);
+  const PredictorValues* last = nullptr;
+  const auto distance = [&](const PredictorValues& at) { return std::fabs(std::log(at.cores / largest)); };
+  for (const PredictorValues& at : headline->predictors) {
+    if (largest == 0 || !IsBeyondRuns(phase, at.cores) || at.cores > kNearLayout * largest) continue;
+    if (last == nullptr || distance(at) < distance(*last)) last = &at;
+  }
   if (last == nullptr) return false;
   std::vector<std::string> disagreement;
   for (const PredictorValues& at : headline->predictors) {

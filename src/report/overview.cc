@@ -74,13 +74,6 @@ std::vector<double> LossShares(const Split& split) {
   return shares;
 }
 
-// The last count at which the whole and all its parts are reliable.
-double ReliableUpTo(const PhaseProjection& projection, const Split& split) {
-  double last = ReliableUpTo(projection, split.whole);
-  for (const auto& part : split.parts) last = std::min(last, ReliableUpTo(projection, part.first));
-  return WholeCores(last);
-}
-
 // As projected, for the same factors as were measured; nothing where one is not.
 std::optional<Split> SplitAt(const PhaseProjection& projection, const Split& measured, double cores) {
   const auto value_of = [&](Factor factor) -> std::optional<double> {
@@ -136,7 +129,9 @@ Ends FindEnds(const std::vector<FactorRow>& rows, const PhaseProjection* project
     if (!IsWithoutDevices(factor, *row.values[factor])) ends.measured->parts.emplace_back(factor, *row.values[factor]);
   }
   if (projection == nullptr || !projection->reliable_range) return ends;
-  const double reliable = ReliableUpTo(*projection, *ends.measured);
+  double reliable = ReliableUpTo(*projection, *whole);  // the last count at which the whole and all parts are
+  for (const auto& part : ends.measured->parts) reliable = std::min(reliable, ReliableUpTo(*projection, part.first));
+  reliable = WholeCores(reliable);
   ends.last = common.value_or(reliable);
   if (ends.last > ends.largest && ends.last <= reliable)
     ends.projected = SplitAt(*projection, *ends.measured, ends.last);

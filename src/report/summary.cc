@@ -26,14 +26,6 @@ std::optional<Factor> Headline(const FactorRow& row) {
   return std::nullopt;
 }
 
-std::vector<Factor> KnownFactors(const FactorRow& row) {
-  std::vector<Factor> factors;
-  for (const FactorType& type : AllFactors()) {
-    if (row.values[type.factor]) factors.push_back(type.factor);
-  }
-  return factors;
-}
-
 // The factors whose product is `whole`; empty where they are not known.
 std::vector<Factor> LossesOf(Factor whole, const std::vector<Factor>& known) {
   std::vector<Factor> parts = PartsOf(whole, known);
@@ -165,7 +157,10 @@ double OutsideShare(const Results& results, const RunRecord& run) {
 }  // namespace
 
 std::optional<std::pair<Factor, Factor>> FindLargestLoss(const FactorRow& row) {
-  const std::vector<Factor> known = KnownFactors(row);
+  std::vector<Factor> known;
+  for (const FactorType& type : AllFactors()) {
+    if (row.values[type.factor]) known.push_back(type.factor);
+  }
   for (const Factor whole : {Factor::kGlobalEfficiency, Factor::kParallelEfficiency}) {
     const std::vector<Factor> losses = LossesOf(whole, known);
     if (losses.empty() || !row.values[whole]) continue;

@@ -40,29 +40,6 @@ std::string DeviceColor(const DeviceCell& cell) {
   return Hex(mixed);
 }
 
-// Every two columns as one.
-void HalveColumns(DeviceRow& device) {
-  std::vector<DeviceCell> joined;
-  for (std::size_t column = 0; column < device.cells.size(); column += 2) {
-    const DeviceCell& first = device.cells[column];
-    const DeviceCell& second = device.cells[std::min(column + 1, device.cells.size() - 1)];
-    const int kernels = first.kernels + second.kernels, copies = first.copies + second.copies;
-    joined.push_back({static_cast<std::uint8_t>(kernels / 2), static_cast<std::uint8_t>((kernels % 2 + copies) / 2)});
-  }
-  device.cells = std::move(joined);
-}
-
-// The devices in a sentence, with a blank before it. There are some.
-std::string DescribeDevices(const RunPicture& picture) {
-  double kernels = 0, copies = 0;
-  for (const DeviceRow& device : picture.devices) {
-    kernels += device.kernels / static_cast<double>(picture.devices.size());
-    copies += device.copies / static_cast<double>(picture.devices.size());
-  }
-  return fmt::format(" Devices, in strips below their ranks, are {} of the time in kernels and {} in copies.",
-                     FormatPercent(kernels), FormatPercent(copies));
-}
-
 // Over the cells of ranks in `box`, whose rows are so high.
 void DrawDevices(const RunPicture& picture, const Box& box, double row_height, SvgCanvas& canvas) {
   std::map<std::int64_t, std::size_t> count, drawn;  // at each row
@@ -138,7 +115,16 @@ RunPicture HalveColumns(const RunPicture& picture) {
     }
     row = std::move(joined);
   }
-  for (DeviceRow& device : halved.devices) HalveColumns(device);
+  for (DeviceRow& device : halved.devices) {
+    std::vector<DeviceCell> joined;
+    for (std::size_t column = 0; column < device.cells.size(); column += 2) {
+      const DeviceCell& first = device.cells[column];
+      const DeviceCell& second = device.cells[std::min(column + 1, device.cells.size() - 1)];
+      const int kernels = first.kernels + second.kernels, copies = first.copies + second.copies;
+      joined.push_back({static_cast<std::uint8_t>(kernels / 2), static_cast<std::uint8_t>((kernels % 2 + copies) / 2)});
+    }
+    device.cells = std::move(joined);
+  }
   return halved;
 }
 
@@ -411,7 +397,15 @@ std::string DescribeTimeline(const RunRecord& run) {
       shares.push_back(fmt::format("{} {}", FormatPercent(mean), ToString(static_cast<RunState>(state))));
   }
   std::string text = "Ranks down, time across. Of the time of all ranks: " + Join(shares, ", ") + ".";
-  if (!run.picture->devices.empty()) text += DescribeDevices(*run.picture);
+  if (const std::vector<DeviceRow>& devices = run.picture->devices; !devices.empty()) {
+    double kernels = 0, copies = 0;
+    for (const DeviceRow& device : devices) {
+      kernels += device.kernels / static_cast<double>(devices.size());
+      copies += device.copies / static_cast<double>(devices.size());
+    }
+    text += fmt::format(" Devices, in strips below their ranks, are {} of the time in kernels and {} in copies.",
+                        FormatPercent(kernels), FormatPercent(copies));
+  }
   std::vector<std::string> phases;
   for (const PhaseMarks& phase : run.phases) {
     if (phase.iterations.empty()) continue;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/text.h"
@@ -215,17 +214,6 @@ ReportData States(const RunPicture& picture) {
   return states;
 }
 
-// "410 ms (no. 3)", or "410 ms (nos. 3 to 5)" for a mean.
-std::string Numbered(const std::vector<IterationRecord>& iterations, std::size_t chosen) {
-  std::int64_t number = 1;
-  for (std::size_t i = 0; i < chosen; ++i) number += iterations[i].iterations;
-  const IterationRecord& record = iterations[chosen];
-  const std::string first = FormatCores(static_cast<double>(number));
-  const std::string last = FormatCores(static_cast<double>(number + record.iterations - 1));
-  return FormatSeconds(record.elapsed) +
-         (record.iterations == 1 ? fmt::format(" (no. {})", first) : fmt::format(" (nos. {} to {})", first, last));
-}
-
 ReportData IterationSummary(const RunRecord& run, const PhaseMarks& phase) {
   std::vector<double> lengths;
   std::optional<double> disturbed;
@@ -233,8 +221,14 @@ ReportData IterationSummary(const RunRecord& run, const PhaseMarks& phase) {
     lengths.push_back(record.elapsed);
     if (record.disturbance) disturbed = std::max(disturbed.value_or(0), *record.disturbance);
   }
-  const auto numbered = [&](auto at) {
-    return Numbered(phase.iterations, static_cast<std::size_t>(at - lengths.begin()));
+  const auto numbered = [&](auto at) {  // "410 ms (no. 3)", or "410 ms (nos. 3 to 5)" for a mean
+    const auto chosen = phase.iterations.begin() + (at - lengths.begin());
+    std::int64_t number = 1;
+    for (auto record = phase.iterations.begin(); record != chosen; ++record) number += record->iterations;
+    const std::string first = FormatCores(static_cast<double>(number));
+    const std::string last = FormatCores(static_cast<double>(number + chosen->iterations - 1));
+    return FormatSeconds(chosen->elapsed) +
+           (chosen->iterations == 1 ? fmt::format(" (no. {})", first) : fmt::format(" (nos. {} to {})", first, last));
   };
   return {{"heading", RunHeading(run)},
           {"count", FormatCores(static_cast<double>(phase.Count()))},
