@@ -51,17 +51,6 @@ constexpr std::pair<std::uint32_t, const char*> kEscapes[] = {
     {0x2265, "\\ensuremath{\\ge}"},
 };
 
-// One character of UTF-8 that is well-formed; moves on behind it.
-std::uint32_t NextCharacter(std::string_view text, std::size_t& at) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
-  const std::uint32_t first = byte(at);
-  const int more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
-  std::uint32_t character = more == 0 ? first : first & (0x3FU >> more);
-  for (int i = 1; i <= more; ++i) character = character << 6 | (byte(at + static_cast<std::size_t>(i)) & 0x3FU);
-  at += static_cast<std::size_t>(more) + 1;
-  return character;
-}
-
 // Charts as TikZ for LaTeX, in the same colours and proportions as SVG.
 
 constexpr double kCentimetres = 0.02;  // a pixel on paper, so that a chart is as wide as a column of text
@@ -143,7 +132,11 @@ std::string EscapeLatex(std::string_view source) {
   std::string escaped;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
-    const std::uint32_t character = NextCharacter(text, at);
+    const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+    const std::uint32_t first = byte(at++);
+    const int more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;  // bytes: the text is well-formed
+    std::uint32_t character = more == 0 ? first : first & (0x3FU >> more);
+    for (int i = 0; i < more; ++i) character = character << 6 | (byte(at++) & 0x3FU);
     const char* known = nullptr;
     for (const auto& [one, escape] : kEscapes) {
       if (one == character) known = escape;
