@@ -288,28 +288,25 @@ void WriteMarkdownTable(const SectionPart& table, std::string& markdown) {
   }
 }
 
-// A heading in lines, so that columns stay narrow: what stands before a comma, then the words behind it.
-std::vector<std::string> HeadingLines(const std::string& heading) {
-  constexpr std::size_t kMostLines = 3, kShort = 13;
-  const std::size_t comma = heading.find(", ");
-  if (comma == std::string::npos) return Split(heading, ' ');
-  std::vector<std::string> lines = {heading.substr(0, comma)};
-  const std::string rest = heading.substr(comma + 2);
-  for (const std::string& word : rest.size() < kShort ? std::vector{rest} : Split(rest, ' ')) {
-    if (lines.size() < kMostLines) {
-      lines.push_back(word);
-    } else {
-      lines.back() += " " + word;
-    }
-  }
-  return lines;
-}
-
 void WriteLatexHeader(const SectionRow& header, std::string& latex) {
   std::vector<std::vector<std::string>> headings;
   std::size_t most = 0;
   for (const SectionCell& cell : header.cells) {
-    headings.push_back(HeadingLines(WithoutMarkers(cell.text)));
+    // In lines, so that columns stay narrow: what stands before a comma, then the words behind it.
+    constexpr std::size_t kMostLines = 3, kShort = 13;
+    const std::string heading = WithoutMarkers(cell.text);
+    const std::size_t comma = heading.find(", ");
+    const std::string rest = comma == std::string::npos ? heading : heading.substr(comma + 2);
+    std::vector<std::string>& lines = headings.emplace_back();
+    if (comma != std::string::npos) lines.push_back(heading.substr(0, comma));
+    const bool is_one = comma != std::string::npos && rest.size() < kShort;
+    for (const std::string& word : is_one ? std::vector{rest} : Split(rest, ' ')) {
+      if (comma == std::string::npos || lines.size() < kMostLines) {
+        lines.push_back(word);
+      } else {
+        lines.back() += " " + word;
+      }
+    }
     most = std::max(most, headings.back().size());
   }
   for (std::size_t i = 0; i < most; ++i) {
