@@ -90,21 +90,6 @@ bool TakesBandwidthOf(const LinkData& data, const LinkData& other) {
          LatencyFor(data.observations.transfers, other.fit.line.ticks_per_byte) > 0;
 }
 
-// Latency and overhead share the time that a message without bytes takes. What is unknown is bounded; where calls that
-// only post take longer than whole messages, that time is halved between the two.
-void ShareLatency(const Trace& trace, const LinkData& data, double latency, Link& link) {
-  const auto seconds = [&](double ticks) { return Rounded(trace.Seconds(1) * ticks, kMicrosecond); };
-  const double most = std::max(latency, data.fit.high.latency);
-  const bool fits = data.overhead.value_or(0) < latency;
-  const double overhead = fits ? data.overhead.value_or(0) : latency / 2;
-  link.latency = seconds(latency - overhead);
-  link.overhead = seconds(overhead);
-  if (!fits || !IsKnownWithin(data.fit.low.latency, data.fit.high.latency)) {
-    link.latency_at_most = seconds(fits ? most - overhead : most);
-  }
-  if (!fits || !data.overhead) link.overhead_at_most = seconds(most);
-}
-
 // The bandwidth at which a message of all its time would have been carried at, or what the steepest line says.
 double LeastBandwidth(const Trace& trace, const LinkFit& fit, const Link& link) {
   const double most = fit.high.ticks_per_byte;
@@ -143,7 +128,18 @@ LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkDat
     latency = LatencyFor(transfers, per_byte);
   }
   Link& link = result.link;
-  ShareLatency(trace, data, latency, link);
+  // Latency and overhead share the time that a message without bytes takes. What is unknown is bounded; where calls
+  // that only post take longer than whole messages, that time is halved between the two.
+  const auto seconds = [&](double ticks) { return Rounded(trace.Seconds(1) * ticks, kMicrosecond); };
+  const double most = std::max(latency, data.fit.high.latency);
+  const bool fits = data.overhead.value_or(0) < latency;
+  const double overhead = fits ? data.overhead.value_or(0) : latency / 2;
+  link.latency = seconds(latency - overhead);
+  link.overhead = seconds(overhead);
+  if (!fits || !IsKnownWithin(data.fit.low.latency, data.fit.high.latency)) {
+    link.latency_at_most = seconds(fits ? most - overhead : most);
+  }
+  if (!fits || !data.overhead) link.overhead_at_most = seconds(most);
   if (per_byte > 0) link.bandwidth = Rounded(trace.ticks_per_second / per_byte, kMegabyte);
   if (!IsKnownWithin(data.fit.low.ticks_per_byte, data.fit.high.ticks_per_byte)) {
     link.bandwidth_at_least = LeastBandwidth(trace, data.fit, link);
@@ -160,36 +156,22 @@ LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkDat
   return result;
 }
 
-void NoteBandwidth(const LinkCalibration& link, const LinkData& data, const LinkData& other,
-                   std::vector<std::string>& notes) {
-  if (link.has_bandwidth) {
-    if (data.fit.shares_links) {
-      notes.push_back(
-          fmt::format("too few messages {} have the links of their nodes to themselves; the bandwidth is "
-                      "what messages get beside others",
-                      data.name));
-    }
-    return;
+void NoteDetails(const LinkCalibration& link, const LinkData& data, const LinkData& other,
+                 std::vector<std::string>& notes) {
+  if (!link.has_bandwidth) {
+    notes.push_back(
+        fmt::format("messages {} do not show a bandwidth, as their sizes differ too little or their times too "
+                    "much; {}",
+                    data.name,
+                    TakesBandwidthOf(data, other)      ? fmt::format("that {} is taken", other.name)
+                    : data.fit.line.ticks_per_byte > 0 ? "most of their time is taken to be that of their bytes"
+                                                       : "none is assumed, so larger ones take no longer"));
+  } else if (data.fit.shares_links) {
+    notes.push_back(
+        fmt::format("too few messages {} have the links of their nodes to themselves; the bandwidth is "
+                    "what messages get beside others",
+                    data.name));
   }
-  notes.push_back(
-      fmt::format("messages {} do not show a bandwidth, as their sizes differ too little or their times too "
-                  "much; {}",
-                  data.name,
-                  TakesBandwidthOf(data, other)      ? fmt::format("that {} is taken", other.name)
-                  : data.fit.line.ticks_per_byte > 0 ? "most of their time is taken to be that of their bytes"
-                                                     : "none is assumed, so larger ones take no longer"));
-}
-
-void NoteMissing(const LinkData& data, const LinkData& other, std::vector<std::string>& notes) {
-  const std::uint64_t all = data.observations.messages;
-  const std::string taken = fmt::format("; the numbers {} are taken for both", other.name);
-  notes.push_back(all == 0 ? fmt::format("there are no messages {}{}", data.name, taken)
-                           : fmt::format("not enough data {}: {} of {} messages can be used, at least {} are needed{}",
-                                         data.name, FormatCount(data.observations.transfers.size()), FormatCount(all),
-                                         kFewestMessages, taken));
-}
-
-void NoteDetails(const LinkCalibration& link, const LinkData& data, std::vector<std::string>& notes) {
   if (!link.link.IsKnown()) notes.push_back(fmt::format("not known {}: {}", data.name, DescribeUnknown(link.link)));
   if (!data.overhead) {
     notes.push_back(fmt::format("too few calls only post a message {}; calls are taken to cost nothing", data.name));
@@ -280,12 +262,17 @@ Calibration Calibrate(const Trace& trace, const Matching& matching, const Replay
     const LinkData& data = is_local ? local : remote;
     const LinkData& other = is_local ? remote : local;
     if (!data.usable) {
-      NoteMissing(data, other, calibration.notes);
+      const std::uint64_t all = data.observations.messages;
+      const std::string taken = fmt::format("; the numbers {} are taken for both", other.name);
+      calibration.notes.push_back(
+          all == 0
+              ? fmt::format("there are no messages {}{}", data.name, taken)
+              : fmt::format("not enough data {}: {} of {} messages can be used, at least {} are needed{}", data.name,
+                            FormatCount(data.observations.transfers.size()), FormatCount(all), kFewestMessages, taken));
       continue;
     }
     const LinkCalibration link = Conclude(trace, data, other, rules);
-    NoteBandwidth(link, data, other, calibration.notes);
-    NoteDetails(link, data, calibration.notes);
+    NoteDetails(link, data, other, calibration.notes);
     (is_local ? calibration.local : calibration.remote) = link;
   }
   FillNetwork(trace, local, remote, calibration);

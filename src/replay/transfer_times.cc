@@ -56,13 +56,6 @@ bool Blocks(MpiCall kind) {
   return kind == MpiCall::kReceive || kind == MpiCall::kWait || kind == MpiCall::kSendReceive;
 }
 
-// A call's messages: those that it posts, and those whose send or receive it completes.
-struct CallMessages {
-  std::vector<std::uint32_t> posted, sends, receives;
-  std::size_t records = 0;
-  bool has_others = false;  // a collective, a message of which half is missing, or what stands for none
-};
-
 Observations ObserveRank(const Trace& trace, const RankMatching& matching, const ReplayRules& rules,
                          const std::vector<MessageEnds>& ends, std::size_t number) {
   const RankTimeline& timeline = trace.timelines[number];
@@ -85,121 +78,104 @@ Observations ObserveRank(const Trace& trace, const RankMatching& matching, const
     return std::max(own.sent, own.posted) <= ends[message].sent && own.bytes <= ends[message].bytes &&
            is_local(send) == is_local(message);
   };
-  const auto observe_transfer = [&](const CallMessages& of, MpiCall kind, Tick enter, Tick leave) {
-    if (of.receives.size() != 1 || !Blocks(kind)) return;
-    const std::uint32_t message = of.receives.front();
+  // The call at hand: its messages, those that it posts, and those whose send or receive it completes.
+  std::size_t at = 0, records = 0;
+  std::vector<std::uint32_t> posted, sends, receives;
+  bool has_others = false;  // a collective, a message of which half is missing, or what stands for none
+  const auto observe_transfer = [&](MpiCall kind, Tick enter, Tick leave) {
+    if (receives.size() != 1 || !Blocks(kind)) return;
+    const std::uint32_t message = receives.front();
     const MessageEnds& own = ends[message];
     if (own.sender == rank) return;
-    if (of.sends.empty() && own.posted > own.sent)
+    if (sends.empty() && own.posted > own.sent)
       link(message).late_posts.push_back({own.bytes, own.posted - own.sent, enter - own.posted, leave - own.posted});
     const auto holds_up = [&](std::uint32_t send) { return !is_done_before(send, message); };
-    if (enter > own.sent || std::ranges::any_of(of.sends, holds_up)) return;
+    if (enter > own.sent || std::ranges::any_of(sends, holds_up)) return;
     link(message).transfers.push_back({own.sender, rank, own.bytes, leave - own.sent, message, 0});
   };
-  const auto observe_post = [&](const CallMessages& of, MpiCall kind, Tick length) {
-    if (of.records != 1 || of.posted.size() != 1 || peer(of.posted.front()) == rank) return;
+  const auto observe_post = [&](MpiCall kind, Tick length) {
+    if (records != 1 || posted.size() != 1 || peer(posted.front()) == rank) return;
     const bool is_small_send =
-        ends[of.posted.front()].bytes < small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend);
-    if (kind == MpiCall::kImmediateReceive || is_small_send) link(of.posted.front()).posts.push_back(length);
+        ends[posted.front()].bytes < small && (kind == MpiCall::kImmediateSend || kind == MpiCall::kSend);
+    if (kind == MpiCall::kImmediateReceive || is_small_send) link(posted.front()).posts.push_back(length);
   };
   // Under rules by which no wait of a send waits, only blocking sends have an eager limit.
-  const auto observe_late_receives = [&](const CallMessages& of, MpiCall kind, Tick enter, Tick leave) {
-    for (const std::uint32_t send : of.sends) {
+  const auto observe_late_receives = [&](MpiCall kind, Tick enter, Tick leave) {
+    for (const std::uint32_t send : sends) {
       const MessageEnds& own = ends[send];
       const bool may_wait = own.call == MpiCall::kSend ||
                             (own.call == MpiCall::kImmediateSend && rules.SendCompletionWaits() && Blocks(kind));
       if (!may_wait || peer(send) == rank || own.posted <= enter) continue;
       const bool waited = own.posted <= leave;
-      if (waited && of.sends.size() + of.receives.size() > 1) continue;  // for which of them is unknown
+      if (waited && sends.size() + receives.size() > 1) continue;  // for which of them is unknown
       auto& [gone, waiting] = link(send).late[own.bytes];
       ++(waited ? waiting : gone);
     }
   };
-  CallMessages messages;
-  std::size_t at = 0;  // the call of the messages
   const auto end_call = [&] {
-    if (messages.records > 0 && !messages.has_others) {
+    if (records > 0 && !has_others) {
       const MpiCall kind = trace.regions[timeline.region(at)].call;
-      observe_transfer(messages, kind, timeline.enter(at), timeline.leave(at));
-      observe_post(messages, kind, timeline.duration(at));
-      observe_late_receives(messages, kind, timeline.enter(at), timeline.leave(at));
+      observe_transfer(kind, timeline.enter(at), timeline.leave(at));
+      observe_post(kind, timeline.duration(at));
+      observe_late_receives(kind, timeline.enter(at), timeline.leave(at));
     }
-    messages.records = 0;
-    messages.has_others = false;
-    for (auto* list : {&messages.posted, &messages.sends, &messages.receives}) list->clear();
+    records = 0;
+    has_others = false;
+    for (auto* list : {&posted, &sends, &receives}) list->clear();
   };
   ForEachRecord(timeline, matching, 0, timeline.calls(), [&](std::size_t call, std::size_t, const RecordPart& part) {
     if (call != at) end_call();
     at = call;
-    ++messages.records;
+    ++records;
     const std::uint32_t message = part.number;
     if (part.IsCollective() || message >= ends.size() || !ends[message].AreKnown() || IsOneSided(ends[message].call)) {
-      messages.has_others = true;
+      has_others = true;
       return;
     }
-    const bool sends = part.type == OperationClass::kSend;
-    if (part.posts) messages.posted.push_back(message);
-    if (part.completes) (sends ? messages.sends : messages.receives).push_back(message);
-    if (part.posts && sends && peer(message) != rank) ++link(message).messages;
+    const bool is_send = part.type == OperationClass::kSend;
+    if (part.posts) posted.push_back(message);
+    if (part.completes) (is_send ? sends : receives).push_back(message);
+    if (part.posts && is_send && peer(message) != rank) ++link(message).messages;
   });
   end_call();
   return result;
 }
 
-void Append(LinkObservations& all, const LinkObservations& some) {
-  all.messages += some.messages;
-  all.transfers.insert(all.transfers.end(), some.transfers.begin(), some.transfers.end());
-  all.posts.insert(all.posts.end(), some.posts.begin(), some.posts.end());
-  for (const auto& [bytes, counts] : some.late) {
-    all.late[bytes].first += counts.first;
-    all.late[bytes].second += counts.second;
-  }
-  all.late_posts.insert(all.late_posts.end(), some.late_posts.begin(), some.late_posts.end());
-}
-
-// The largest number of bytes on a link, in one direction, beside each of its messages: those of messages that begin
-// before it ends, less those of messages that end before it begins. Messages may be on their way from the call that
-// sends them to the one that completes their receive, though once both sides are there none takes longer than the
-// slowest whose receiver waited, `longest`.
-void AddCompetingBytes(const std::vector<MessageEnds>& ends, Tick longest, std::vector<std::uint32_t> messages,
-                       std::vector<std::uint64_t>& competing) {
-  const auto begin = [&](std::uint32_t message) { return ends[message].sent; };
-  const auto end = [&](std::uint32_t message) {
-    const Tick latest = std::max(ends[message].sent, ends[message].posted) + longest;
-    return std::max(ends[message].sent + 1, std::min(ends[message].done, latest));
-  };
-  std::vector<std::uint32_t> by_end = messages;
-  std::ranges::sort(messages, {}, begin);
-  std::ranges::sort(by_end, {}, end);
-  std::vector<std::uint64_t> begun = {0}, ended = {0};
-  for (const std::uint32_t message : messages) begun.push_back(begun.back() + ends[message].bytes);
-  for (const std::uint32_t message : by_end) ended.push_back(ended.back() + ends[message].bytes);
-  for (const std::uint32_t message : messages) {
-    const auto before = std::ranges::lower_bound(messages, end(message), {}, begin) - messages.begin();
-    const auto over = std::ranges::upper_bound(by_end, begin(message), {}, end) - by_end.begin();
-    const std::uint64_t bytes = begun[static_cast<std::size_t>(before)] - ended[static_cast<std::size_t>(over)];
-    competing[message] = std::max(competing[message], bytes - ends[message].bytes);
-  }
-}
-
-// `transfers`: between nodes.
+// For `transfers` between nodes the largest number of bytes on a link, in one direction, beside each of them: those of
+// messages that begin before it ends, less those of messages that end before it begins. Messages may be on their way
+// from the call that sends them to the one that completes their receive, though once both sides are there none takes
+// longer than the slowest whose receiver waited, `longest`.
 void FindCompetingBytes(const Trace& trace, const std::vector<MessageEnds>& ends,
                         std::vector<TransferTime>& transfers) {
   if (transfers.empty()) return;
-  std::map<std::int32_t, std::array<std::vector<std::uint32_t>, 2>> links;  // one a node: messages from it and to it
+  std::map<std::pair<std::int32_t, bool>, std::vector<std::uint32_t>> links;  // messages from and to every node
   for (std::uint32_t message = 0; message < ends.size(); ++message) {
     if (!ends[message].AreKnown()) continue;
     const std::int32_t source = trace.ranks[static_cast<std::size_t>(ends[message].sender)].node;
     const std::int32_t target = trace.ranks[static_cast<std::size_t>(ends[message].receiver)].node;
     if (source == target) continue;
-    links[source][0].push_back(message);
-    links[target][1].push_back(message);
+    links[{source, false}].push_back(message);
+    links[{target, true}].push_back(message);
   }
   const Tick longest = std::ranges::max(transfers, {}, &TransferTime::ticks).ticks;
+  const auto begin = [&](std::uint32_t message) { return ends[message].sent; };
+  const auto end = [&](std::uint32_t message) {
+    const Tick latest = std::max(ends[message].sent, ends[message].posted) + longest;
+    return std::max(ends[message].sent + 1, std::min(ends[message].done, latest));
+  };
   std::vector<std::uint64_t> competing(ends.size());
-  for (auto& [node, directions] : links) {
-    for (std::vector<std::uint32_t>& messages : directions) {
-      AddCompetingBytes(ends, longest, std::move(messages), competing);
+  for (auto& [link, messages] : links) {
+    std::vector<std::uint32_t> by_end = messages;
+    std::ranges::sort(messages, {}, begin);
+    std::ranges::sort(by_end, {}, end);
+    std::vector<std::uint64_t> begun = {0}, ended = {0};
+    for (const std::uint32_t message : messages) begun.push_back(begun.back() + ends[message].bytes);
+    for (const std::uint32_t message : by_end) ended.push_back(ended.back() + ends[message].bytes);
+    for (const std::uint32_t message : messages) {
+      const auto before = std::ranges::lower_bound(messages, end(message), {}, begin) - messages.begin();
+      const auto over = std::ranges::upper_bound(by_end, begin(message), {}, end) - by_end.begin();
+      const std::uint64_t bytes = begun[static_cast<std::size_t>(before)] - ended[static_cast<std::size_t>(over)];
+      competing[message] = std::max(competing[message], bytes - ends[message].bytes);
     }
   }
   for (TransferTime& transfer : transfers) transfer.competing_bytes = competing[transfer.message];
@@ -214,7 +190,17 @@ Observations Observe(const Trace& trace, const Matching& matching, const ReplayR
               [&](std::size_t rank) { of_rank[rank] = ObserveRank(trace, matching.ranks[rank], rules, ends, rank); });
   Observations all;
   for (const Observations& some : of_rank) {
-    for (std::size_t link = 0; link < all.size(); ++link) Append(all[link], some[link]);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      LinkObservations& link = all[i];
+      link.messages += some[i].messages;
+      link.transfers.insert(link.transfers.end(), some[i].transfers.begin(), some[i].transfers.end());
+      link.posts.insert(link.posts.end(), some[i].posts.begin(), some[i].posts.end());
+      for (const auto& [bytes, counts] : some[i].late) {
+        link.late[bytes].first += counts.first;
+        link.late[bytes].second += counts.second;
+      }
+      link.late_posts.insert(link.late_posts.end(), some[i].late_posts.begin(), some[i].late_posts.end());
+    }
   }
   FindCompetingBytes(trace, ends, all[1].transfers);
   return all;
@@ -317,39 +303,34 @@ TransferLine Tilted(std::vector<SizeGroup> groups, const TransferLine& line, dou
   return FitLine(groups);
 }
 
-// The time by which the clock of the higher rank seems ahead, for every pair of ranks with enough messages either way:
-// half of what the messages to it are later than those from it.
-using Pair = std::pair<std::int32_t, std::int32_t>;
-std::map<Pair, double> ClockDifferences(const std::vector<TransferTime>& transfers, const TransferLine& line) {
-  std::map<Pair, std::pair<std::vector<double>, std::vector<double>>> excess;  // up, down
-  for (const TransferTime& transfer : transfers) {
-    auto& of = excess[std::minmax(transfer.from, transfer.to)];
-    const double ticks = static_cast<double>(transfer.ticks) - line(static_cast<double>(transfer.bytes));
-    (transfer.from < transfer.to ? of.first : of.second).push_back(ticks);
-  }
-  std::map<Pair, double> differences;
-  for (const auto& [pair, of] : excess) {
-    const auto& [up, down] = of;
-    if (std::min(up.size(), down.size()) < kFewestEachWay) continue;
-    differences[pair] = (Quantile(up, kFast) - Quantile(down, kFast)) / 2;
-  }
-  return differences;
-}
-
-std::vector<double> Distances(const std::vector<TransferTime>& transfers, const TransferLine& line, bool relative) {
+double MedianDistance(const std::vector<TransferTime>& transfers, const TransferLine& line, bool relative) {
   std::vector<double> distances;
   for (const TransferTime& transfer : transfers) {
     const double fitted = line(static_cast<double>(transfer.bytes));
     const double distance = std::fabs(static_cast<double>(transfer.ticks) - fitted);
     distances.push_back(relative ? distance / std::max(fitted, 1.0) : distance);
   }
-  return distances;
+  return Quantile(std::move(distances), 0.5);
 }
 
 // Differences that do not make the times agree clearly better are no differences of clocks.
 double TakeOutClocks(std::vector<TransferTime>& transfers) {
   const TransferLine line = FitLine(GroupBySize(transfers, 0.5));
-  const std::map<Pair, double> differences = ClockDifferences(transfers, line);
+  using Pair = std::pair<std::int32_t, std::int32_t>;
+  std::map<Pair, std::pair<std::vector<double>, std::vector<double>>> excess;  // up, down
+  for (const TransferTime& transfer : transfers) {
+    auto& [up, down] = excess[std::minmax(transfer.from, transfer.to)];
+    const double ticks = static_cast<double>(transfer.ticks) - line(static_cast<double>(transfer.bytes));
+    (transfer.from < transfer.to ? up : down).push_back(ticks);
+  }
+  // The time by which the clock of the higher rank seems ahead, for every pair of ranks with enough messages either
+  // way: half of what the messages to it are later than those from it.
+  std::map<Pair, double> differences;
+  for (const auto& [pair, of] : excess) {
+    const auto& [up, down] = of;
+    if (std::min(up.size(), down.size()) < kFewestEachWay) continue;
+    differences[pair] = (Quantile(up, kFast) - Quantile(down, kFast)) / 2;
+  }
   std::vector<TransferTime> corrected = transfers;
   double largest = 0;
   for (TransferTime& transfer : corrected) {
@@ -359,9 +340,7 @@ double TakeOutClocks(std::vector<TransferTime>& transfers) {
     largest = std::max(largest, std::fabs(found->second));
   }
   const TransferLine again = FitLine(GroupBySize(corrected, 0.5));
-  const double before = Quantile(Distances(transfers, line, false), 0.5);
-  const double after = Quantile(Distances(corrected, again, false), 0.5);
-  if (after >= before / 2) return 0;
+  if (MedianDistance(corrected, again, false) >= MedianDistance(transfers, line, false) / 2) return 0;
   transfers = std::move(corrected);
   return largest;
 }
@@ -378,24 +357,6 @@ bool ShowsBandwidth(std::vector<TransferTime> transfers, const std::vector<SizeG
   const double one = FitLine(GroupBySize(halves[0], kFast)).ticks_per_byte;
   const double other = FitLine(GroupBySize(halves[1], kFast)).ticks_per_byte;
   return one > 0 && other > 0 && std::max(one, other) <= kAgreement * std::min(one, other);
-}
-
-// Below a tick there is only rounding.
-double Spread(const std::vector<TransferTime>& transfers, const TransferLine& line, bool relative) {
-  if (Quantile(Distances(transfers, line, false), 0.5) < 0.5) return 0;
-  return Quantile(Distances(transfers, line, relative), 0.5);
-}
-
-// A message takes at least the latency: of equally large ones a fast one is a bound. It is the only one where the line
-// meets no byte below zero, since then the times do not lie on any line that a link can have.
-void TakeRanges(const std::vector<SizeGroup>& groups, const TransferLine& line, LinkFit& fit) {
-  const TransferLine steep = Tilted(groups, line, 1), flat = Tilted(groups, line, -1);
-  double fastest = groups.front().ticks;
-  for (const SizeGroup& group : groups) fastest = std::min(fastest, group.ticks);
-  const auto [low, high] = std::minmax({line.latency, steep.latency, flat.latency});
-  const auto [least, most] = std::minmax({line.ticks_per_byte, steep.ticks_per_byte, flat.ticks_per_byte});
-  fit.low = {std::clamp(low, 0.0, fastest), least};
-  fit.high = {line.latency > 0 ? std::clamp(high, 0.0, fastest) : fastest, most};
 }
 
 // Ticks a byte when the latency is known: the weighted median over the groups.
@@ -422,15 +383,22 @@ LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
   line = FitLine(groups);
   fit.has_bandwidth = ShowsBandwidth(transfers, groups, line);
   if (fit.has_bandwidth) {
-    TakeRanges(groups, line, fit);
+    // A message takes at least the latency: of equally large ones a fast one is a bound. It is the only one where the
+    // line meets no byte below zero, since then the times do not lie on any line that a link can have.
+    const TransferLine steep = Tilted(groups, line, 1), flat = Tilted(groups, line, -1);
+    const double fastest = std::ranges::min(groups, {}, &SizeGroup::ticks).ticks;
+    const auto [low, high] = std::minmax({line.latency, steep.latency, flat.latency});
+    const auto [least, most] = std::minmax({line.ticks_per_byte, steep.ticks_per_byte, flat.ticks_per_byte});
+    fit.low = {std::clamp(low, 0.0, fastest), least};
+    fit.high = {line.latency > 0 ? std::clamp(high, 0.0, fastest) : fastest, most};
     const double bytes = groups.back().bytes;
     if (line.ticks_per_byte * bytes < kTellingShare * line(bytes)) {
       fit.low.ticks_per_byte = 0;
       fit.high.ticks_per_byte += 1 / bytes;
     }
     if (!IsKnownWithin(fit.low.latency, fit.high.latency)) {
-      const double low = fit.low.latency, high = fit.high.latency;
-      line.latency = std::clamp(line.latency, low + (high - low) * kNearEnd, high - (high - low) * kNearEnd);
+      const double near_end = (fit.high.latency - fit.low.latency) * kNearEnd;
+      line.latency = std::clamp(line.latency, fit.low.latency + near_end, fit.high.latency - near_end);
       line.ticks_per_byte =
           std::clamp(SlopeFrom(groups, line.latency), fit.low.ticks_per_byte, fit.high.ticks_per_byte);
     }
@@ -442,25 +410,12 @@ LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
     line = {time * share, (time - time * share) / std::max(1.0, groups.back().bytes)};
     fit.high = {time, groups.back().ticks / std::max(1.0, groups.back().bytes)};
   }
-  fit.spread = Spread(transfers, line, false);
-  fit.relative_spread = Spread(transfers, line, true);
-  return fit;
-}
-
-// Those that had the links of their nodes to themselves, at a bandwidth that is no higher than that of the links.
-std::vector<TransferTime> Undisturbed(const std::vector<TransferTime>& transfers, const LinkFit& fit) {
-  const double per_byte = fit.has_bandwidth ? fit.line.ticks_per_byte : fit.high.ticks_per_byte;
-  std::vector<TransferTime> some;
-  for (const TransferTime& transfer : transfers) {
-    const double disturbed = per_byte * static_cast<double>(transfer.competing_bytes);
-    if (disturbed <= kUndisturbed * static_cast<double>(transfer.ticks)) some.push_back(transfer);
+  if (const double spread = MedianDistance(transfers, line, false);
+      spread >= 0.5) {  // below a tick there is only rounding
+    fit.spread = spread;
+    fit.relative_spread = MedianDistance(transfers, line, true);
   }
-  return some;
-}
-
-bool IsSameBandwidth(const LinkFit& a, const LinkFit& b) {
-  const auto [low, high] = std::minmax(a.line.ticks_per_byte, b.line.ticks_per_byte);
-  return high <= (1 + kSameBandwidth) * low;
+  return fit;
 }
 
 // Messages that share links take longer, so they bound what a link does: a byte takes no longer than it seems to, and
@@ -488,14 +443,21 @@ LinkFit FitLink(std::vector<TransferTime>& transfers) {
   std::erase_if(transfers, [](const TransferTime& transfer) { return transfer.ticks <= 0; });
   if (transfers.empty()) return {};
   LinkFit fit = FitTimes(transfers);
-  std::vector<TransferTime> undisturbed = Undisturbed(transfers, fit);
+  // Those that had the links of their nodes to themselves, at a bandwidth that is no higher than that of the links.
+  const double per_byte = fit.has_bandwidth ? fit.line.ticks_per_byte : fit.high.ticks_per_byte;
+  std::vector<TransferTime> undisturbed;
+  for (const TransferTime& transfer : transfers) {
+    const double disturbed = per_byte * static_cast<double>(transfer.competing_bytes);
+    if (disturbed <= kUndisturbed * static_cast<double>(transfer.ticks)) undisturbed.push_back(transfer);
+  }
   if (undisturbed.size() < transfers.size()) {
     const LinkFit better = undisturbed.size() >= kFewestMessages ? FitTimes(undisturbed) : LinkFit();
-    if (better.has_bandwidth && IsKnownWithin(better.low.ticks_per_byte, better.high.ticks_per_byte) &&
-        !IsSameBandwidth(better, fit)) {
+    const auto [low, high] = std::minmax({better.line.ticks_per_byte, fit.line.ticks_per_byte});
+    const bool is_same = high <= (1 + kSameBandwidth) * low;
+    if (better.has_bandwidth && !is_same && IsKnownWithin(better.low.ticks_per_byte, better.high.ticks_per_byte)) {
       fit = better;
       transfers = std::move(undisturbed);
-    } else if (!better.has_bandwidth || !IsSameBandwidth(better, fit)) {
+    } else if (!better.has_bandwidth || !is_same) {
       BoundByOthers(GroupBySize(transfers, kFast), fit);
     }
   }
