@@ -64,7 +64,14 @@ class ClockSearch {
   }
 
   ClockFit Fit() {
-    FindUnknown();
+    Edges edges;
+    for (std::size_t i = 1; i < exits_.size(); ++i) {
+      if (exits_[i].collective != exits_[i - 1].collective) continue;
+      edges.insert({{exits_[i].clock, exits_[i - 1].clock}, {exits_[i - 1].clock, exits_[i].clock}});
+    }
+    exits_suffice_ = NotTied(edges).empty();
+    for (const auto& [key, transit] : fastest_) edges.emplace(transit.from, transit.to);
+    fit_.unknown = NotTied(edges);
     if (fit_.unknown.empty() && !(fastest_.empty() && exits_.empty())) Solve();
     return std::move(fit_);
   }
@@ -114,8 +121,22 @@ class ClockSearch {
         }
       });
     }
+    // Ranks of one clock that leave together say nothing of others. The collectives of the others are numbered through.
     std::ranges::stable_sort(exits_, {}, &Exit::collective);
-    KeepSharedExits();
+    std::vector<Exit> kept;
+    for (auto first = exits_.begin(); first != exits_.end();) {
+      const auto last =
+          std::find_if(first, exits_.end(), [&](const Exit& exit) { return exit.collective != first->collective; });
+      const bool is_shared = std::any_of(first, last, [&](const Exit& exit) { return exit.clock != first->clock; });
+      for (auto exit = first; is_shared && exit != last; ++exit)
+        kept.push_back({exit->clock, static_cast<std::uint32_t>(first_left_.size()), exit->left});
+      if (is_shared) {
+        first_left_.push_back(first->left);
+        weight_of_exits_.push_back(1 / std::sqrt(static_cast<double>(last - first)));
+      }
+      first = last;
+    }
+    exits_ = std::move(kept);
   }
 
   // Keeps the fastest of every direction in every part of the run.
@@ -135,24 +156,6 @@ class ClockSearch {
     if (!is_new && transit.ticks() < at->second.ticks()) at->second = transit;
   }
 
-  // Ranks of one clock that leave together say nothing of others. The collectives of the others are numbered through.
-  void KeepSharedExits() {
-    std::vector<Exit> kept;
-    for (auto first = exits_.begin(); first != exits_.end();) {
-      const auto last =
-          std::find_if(first, exits_.end(), [&](const Exit& exit) { return exit.collective != first->collective; });
-      const bool is_shared = std::any_of(first, last, [&](const Exit& exit) { return exit.clock != first->clock; });
-      for (auto exit = first; is_shared && exit != last; ++exit)
-        kept.push_back({exit->clock, static_cast<std::uint32_t>(first_left_.size()), exit->left});
-      if (is_shared) {
-        first_left_.push_back(first->left);
-        weight_of_exits_.push_back(1 / std::sqrt(static_cast<double>(last - first)));
-      }
-      first = last;
-    }
-    exits_ = std::move(kept);
-  }
-
   // Clocks that no way along the edges leads to from the first clock, or none back.
   std::vector<std::uint32_t> NotTied(const Edges& edges) const {
     std::vector<bool> there(fit_.corrections.size()), back(there.size());
@@ -169,17 +172,6 @@ class ClockSearch {
       if (IsUsed(clock) && !(there[clock] && back[clock])) clocks.push_back(clock);
     }
     return clocks;
-  }
-
-  void FindUnknown() {
-    Edges edges;
-    for (std::size_t i = 1; i < exits_.size(); ++i) {
-      if (exits_[i].collective != exits_[i - 1].collective) continue;
-      edges.insert({{exits_[i].clock, exits_[i - 1].clock}, {exits_[i - 1].clock, exits_[i].clock}});
-    }
-    exits_suffice_ = NotTied(edges).empty();
-    for (const auto& [key, transit] : fastest_) edges.emplace(transit.from, transit.to);
-    fit_.unknown = NotTied(edges);
   }
 
   // Least absolute deviations by least squares with weights that are taken anew from every solution.
@@ -240,14 +232,6 @@ class ClockSearch {
     return SinceFirst(exit) + fit_.corrections[exit.clock].At(exit.left) - together_[exit.collective];
   }
 
-  // The smallest distance that weights tell apart: of exact times one would weigh everything.
-  double SmallestDistance(double fastest) const {
-    std::vector<double> distances;
-    for (const auto& [key, transit] : fastest_) distances.push_back(std::fabs(CorrectedTicks(transit) - fastest));
-    for (const Exit& exit : exits_) distances.push_back(std::fabs(DistanceOfExit(exit)));
-    return std::max(1.0, 0.1 * Quantile(distances, 0.5));
-  }
-
   double TransitWeight(const Transit& transit, double fastest, double smallest) const {
     const double ticks = CorrectedTicks(transit);
     // The receiver has waited all the time that the message took, if it has waited for it.
@@ -268,7 +252,11 @@ class ClockSearch {
         for (const auto& [j, other] : terms) entries.emplace_back(i, j, weight * factor * other);
       }
     };
-    const double smallest = SmallestDistance(fastest);
+    // The smallest distance that weights tell apart: of exact times one would weigh everything.
+    std::vector<double> distances;
+    for (const auto& [key, transit] : fastest_) distances.push_back(std::fabs(CorrectedTicks(transit) - fastest));
+    for (const Exit& exit : exits_) distances.push_back(std::fabs(DistanceOfExit(exit)));
+    const double smallest = std::max(1.0, 0.1 * Quantile(std::move(distances), 0.5));
     for (const auto& [key, transit] : fastest_) {
       Terms terms;
       AddClock(transit.to, transit.ended, 1, terms);
@@ -288,10 +276,8 @@ class ClockSearch {
     Eigen::SparseMatrix<double> matrix(unknowns, unknowns);
     matrix.setFromTriplets(entries.begin(), entries.end());
     const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> solver(matrix);
-    if (solver.info() == Eigen::Success) TakeSolution(solver.solve(right));
-  }
-
-  void TakeSolution(const Eigen::VectorXd& solution) {
+    if (solver.info() != Eigen::Success) return;
+    const Eigen::VectorXd solution = solver.solve(right);
     for (std::uint32_t clock = 0; clock < fit_.corrections.size(); ++clock) {
       const int unknown = unknown_of_clock_[clock];
       if (unknown < 0 || !std::isfinite(solution[unknown]) || !std::isfinite(solution[unknown + 1])) continue;
@@ -326,35 +312,23 @@ ClockFit FitClocks(const Trace& trace, const Matching& matching, const ClockOrde
   return ClockSearch(trace, matching, order, by_node, has_drift).Fit();
 }
 
-namespace {
-
-using Channel = std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int32_t>;  // communicator, tag, from, to
-
-// Channels of the messages of a rank that lack their other half.
-std::vector<Channel> ChannelsWithGaps(const RankTimeline& timeline, const RankMatching& matching, std::int32_t rank,
-                                      std::uint32_t matched) {
-  std::vector<Channel> found;
-  Posts posts;
-  for (std::size_t record = 0; record < timeline.records(); ++record) {
-    const RecordPart part = NextPart(timeline, matching, record, posts);
-    if (part.IsCollective() || !part.IsMatched() || part.number < matched) continue;
-    const bool sends = part.type == OperationClass::kSend;
-    if (sends ? !part.posts : !part.completes) continue;
-    const Endpoint& other = timeline.endpoints()[timeline.record_target(record)];
-    found.emplace_back(other.communicator, other.tag, sends ? rank : other.peer, sends ? other.peer : rank);
-  }
-  return found;
-}
-
-}  // namespace
-
 void ClockOrder::LeaveOutChannels(const Trace& trace, const Matching& matching) {
   channel_left_out_.resize(trace.size());
-  std::vector<std::vector<Channel>> of_rank(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    channel_left_out_[rank].resize(trace.timelines[rank].endpoints().size());
-    of_rank[rank] = ChannelsWithGaps(trace.timelines[rank], matching.ranks[rank], static_cast<std::int32_t>(rank),
-                                     matching.matched);
+  using Channel = std::tuple<std::uint32_t, std::uint32_t, std::int32_t, std::int32_t>;  // communicator, tag, from, to
+  std::vector<std::vector<Channel>> of_rank(trace.size());  // those of messages that lack their other half
+  ParallelFor(trace.size(), [&](std::size_t i) {
+    const RankTimeline& timeline = trace.timelines[i];
+    const auto rank = static_cast<std::int32_t>(i);
+    channel_left_out_[i].resize(timeline.endpoints().size());
+    Posts posts;
+    for (std::size_t record = 0; record < timeline.records(); ++record) {
+      const RecordPart part = NextPart(timeline, matching.ranks[i], record, posts);
+      if (part.IsCollective() || !part.IsMatched() || part.number < matching.matched) continue;
+      const bool sends = part.type == OperationClass::kSend;
+      if (sends ? !part.posts : !part.completes) continue;
+      const Endpoint& other = timeline.endpoints()[timeline.record_target(record)];
+      of_rank[i].emplace_back(other.communicator, other.tag, sends ? rank : other.peer, sends ? other.peer : rank);
+    }
   });
   for (const std::vector<Channel>& channels : of_rank) {
     for (const auto& [communicator, tag, from, to] : channels) {

@@ -34,12 +34,6 @@ struct Contradictions {
   std::size_t worst_rank = 0;
 };
 
-void RaiseTo(Tick tick, Tick& value) {
-  const std::atomic_ref<Tick> shared(value);
-  for (Tick old = shared; old < tick && !shared.compare_exchange_weak(old, tick);) {
-  }
-}
-
 // `times`: corrected ones of calls; null: those of the trace.
 Contradictions FindContradictions(const Trace& trace, const Matching& matching, const ClockOrder& order,
                                   const std::vector<NewTimes>* times) {
@@ -55,7 +49,10 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
     order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
       if (!event.gives) return;
       if (event.is_collective) {
-        RaiseTo(enter(rank, event.call), begun[event.number]);
+        const std::atomic_ref<Tick> shared(begun[event.number]);
+        const Tick tick = enter(rank, event.call);
+        for (Tick old = shared; old < tick && !shared.compare_exchange_weak(old, tick);) {
+        }
       } else {
         sent[event.number] = enter(rank, event.call);
       }
@@ -84,46 +81,10 @@ Contradictions FindContradictions(const Trace& trace, const Matching& matching, 
 }
 
 // A controlled logical clock: no call ends before what it needs has begun; the time that a rank is late for that
-// shrinks in its later computation by kReturn of its length, and at once in its later calls.
-class LogicalClock {
- public:
-  LogicalClock(const Trace& trace, const Matching& matching, const ClockOrder& order)
-      : ranks_(trace.size()),
-        sent_(matching.matched, kNever),
-        begun_(matching.collectives.size(), kNever),
-        missing_(begun_.size()) {
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
-        ranks_[rank].events.push_back(event);
-        if (!event.gives) return;
-        if (event.is_collective) {
-          ++missing_[event.number];
-        } else {
-          sent_[event.number] = kPending;
-        }
-      });
-    }
-  }
-
-  // Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
-  // Moves `times`, and returns how far any at most.
-  Tick Run(std::vector<NewTimes>& times) {
-    for (bool is_done = false; !is_done;) {
-      bool goes_on = false;
-      is_done = true;
-      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-        goes_on |= Advance(ranks_[rank], times[rank]);
-        is_done &= ranks_[rank].call == times[rank].enter.size();
-      }
-      if (goes_on || is_done) continue;
-      ignores_ = true;
-      for (std::size_t rank = 0; rank < ranks_.size() && ignores_; ++rank) Advance(ranks_[rank], times[rank]);
-      ignores_ = false;
-    }
-    return moved_;
-  }
-
- private:
+// shrinks in its later computation by kReturn of its length, and at once in its later calls. Moves `times`, and returns
+// how far any at most.
+Tick RunLogicalClock(const Trace& trace, const Matching& matching, const ClockOrder& order,
+                     std::vector<NewTimes>& times) {
   struct ClockedRank {
     std::vector<ClockEvent> events;
     std::size_t next = 0;  // event
@@ -131,16 +92,21 @@ class LogicalClock {
     bool is_entered = false;
     Tick before = 0, moved_before = 0;  // corrected and logical time at which the call before was left
   };
-
-  // Returns true if the rank got any further.
-  bool Advance(ClockedRank& of, NewTimes& times) {
-    const std::size_t from = of.call;
-    while (of.call < times.enter.size() && PassCall(of, times.enter[of.call], times.leave[of.call])) ++of.call;
-    return of.call > from;
+  constexpr Tick kPending = kNever + 1;
+  std::vector<ClockedRank> ranks(trace.size());
+  std::vector<Tick> sent(matching.matched, kNever), begun(matching.collectives.size(), kNever);  // kPending: not yet
+  std::vector<std::uint32_t> missing(begun.size());  // ranks that have not begun a collective
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
+      ranks[rank].events.push_back(event);
+      if (event.gives && event.is_collective) ++missing[event.number];
+      if (event.gives && !event.is_collective) sent[event.number] = kPending;
+    });
   }
-
+  bool ignores = false;  // does not wait for what the next call needs
+  Tick moved = 0;
   // The call at hand; false where it has to wait.
-  bool PassCall(ClockedRank& of, Tick& enter, Tick& leave) {
+  const auto pass_call = [&](ClockedRank& of, Tick& enter, Tick& leave) {
     std::size_t end = of.next;
     while (end < of.events.size() && of.events[end].call == of.call) ++end;
     const std::span events(of.events.data() + of.next, end - of.next);
@@ -149,48 +115,44 @@ class LogicalClock {
       if (late > 0)
         enter = of.moved_before + length - std::min(late, static_cast<Tick>(kReturn * static_cast<double>(length)));
       of.is_entered = true;
-      for (const ClockEvent& event : events) Begin(event, enter);
+      for (const ClockEvent& event : events) {
+        if (!event.gives) continue;
+        Tick& began = (event.is_collective ? begun : sent)[event.number];
+        began = event.is_collective ? std::max(began, enter) : enter;
+        if (event.is_collective) --missing[event.number];
+      }
     }
     Tick needed = enter;
     for (const ClockEvent& event : events) {
-      const Tick begun = NeededBy(event);
-      if (begun == kPending && !ignores_) return false;
-      needed = std::max(needed, begun);
+      if (!event.takes) continue;
+      const bool is_pending = event.is_collective ? missing[event.number] > 0 : sent[event.number] == kPending;
+      if (is_pending && !ignores) return false;
+      if (!is_pending) needed = std::max(needed, (event.is_collective ? begun : sent)[event.number]);
     }
-    ignores_ = false;
+    ignores = false;
     of.next = end;
     of.is_entered = false;
     of.before = leave;
     leave = std::max(leave, needed);
     of.moved_before = leave;
-    moved_ = std::max(moved_, of.moved_before - of.before);
+    moved = std::max(moved, of.moved_before - of.before);
     return true;
-  }
-
-  void Begin(const ClockEvent& event, Tick enter) {
-    if (!event.gives) return;
-    if (!event.is_collective) {
-      sent_[event.number] = enter;
-      return;
+  };
+  // Ranks in turn go as far as they can. Where none can, the trace contradicts itself, and the next one does not wait.
+  for (bool is_done = false, goes_on = true; !is_done;) {
+    ignores = !goes_on;
+    goes_on = false;
+    is_done = true;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      ClockedRank& of = ranks[rank];
+      const std::size_t from = of.call, calls = times[rank].enter.size();
+      while (of.call < calls && pass_call(of, times[rank].enter[of.call], times[rank].leave[of.call])) ++of.call;
+      goes_on |= of.call > from;
+      is_done &= of.call == calls;
     }
-    begun_[event.number] = std::max(begun_[event.number], enter);
-    --missing_[event.number];
   }
-
-  Tick NeededBy(const ClockEvent& event) const {
-    if (!event.takes) return kNever;
-    if (!event.is_collective) return sent_[event.number];
-    return missing_[event.number] > 0 ? kPending : begun_[event.number];
-  }
-
-  static constexpr Tick kPending = kNever + 1;
-
-  std::vector<ClockedRank> ranks_;
-  std::vector<Tick> sent_, begun_;      // messages and collectives; kPending: not yet
-  std::vector<std::uint32_t> missing_;  // ranks that have not begun a collective
-  bool ignores_ = false;                // does not wait for what the next call needs
-  Tick moved_ = 0;
-};
+  return moved;
+}
 
 // The longest that any rank was there, whatever its clock says about others.
 Tick LongestRank(const Trace& trace) {
@@ -262,9 +224,11 @@ Candidate TryClocks(const Trace& trace, const Matching& matching, const ClockOrd
 constexpr double kConstant = 0.99, kLongestWay = 1e-3;
 constexpr std::size_t kFewestCollectives = 3;
 
-// For every collective, when the ranks of every node leave it on average, in ticks.
-std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Trace& trace, const Matching& matching,
-                                                                     const ClockOrder& order) {
+// The number of collectives that show such clocks; 0: none.
+std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, const ClockOrder& order) {
+  const std::size_t nodes = trace.nodes.size();
+  if (nodes < 2) return 0;
+  // For every collective, when the ranks of every node leave it on average, in ticks.
   std::map<std::uint32_t, std::map<std::size_t, double>> exits, ranks;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     order.ForEachEvent(trace, matching, rank, [&](const ClockEvent& event) {
@@ -276,19 +240,10 @@ std::map<std::uint32_t, std::map<std::size_t, double>> FindNodeExits(const Trace
       ++ranks[event.number][node];
     });
   }
-  for (auto& [collective, of_nodes] : exits) {
-    for (auto& [node, ticks] : of_nodes) ticks /= ranks[collective][node];
-  }
-  return exits;
-}
-
-// The number of collectives that show such clocks; 0: none.
-std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, const ClockOrder& order) {
-  const std::size_t nodes = trace.nodes.size();
-  if (nodes < 2) return 0;
   std::vector<double> least(nodes, std::numeric_limits<double>::infinity()), most(nodes);
   std::uint64_t collectives = 0;
-  for (const auto& [collective, of_nodes] : FindNodeExits(trace, matching, order)) {
+  for (auto& [collective, of_nodes] : exits) {
+    for (auto& [node, ticks] : of_nodes) ticks /= ranks[collective][node];
     if (of_nodes.size() < nodes) continue;
     const double earliest =
         std::ranges::min_element(of_nodes, {}, [](const auto& exit) { return exit.second; })->second;
@@ -310,20 +265,6 @@ std::uint64_t CountConstantSkew(const Trace& trace, const Matching& matching, co
 
 bool LeavesTooMuch(const Trace& trace, const Candidate& candidate) {
   return static_cast<double>(candidate.left.worst) > kMostLeft * static_cast<double>(LongestRank(trace));
-}
-
-// The simplest model that no other leaves half as much of; where none explains the times, one that messages do not tie.
-Candidate FindClocks(const Trace& trace, const Matching& matching, const ClockOrder& order) {
-  Candidate best = TryClocks(trace, matching, order, true, false);
-  for (const auto& [by_node, has_drift] : {std::pair(true, true), {false, false}, {false, true}}) {
-    if (best.fit.unknown.empty() && best.left.count == 0) break;
-    Candidate candidate = TryClocks(trace, matching, order, by_node, has_drift);
-    const bool is_better = candidate.fit.unknown.empty()
-                               ? !best.fit.unknown.empty() || candidate.left.worst < best.left.worst / 2
-                               : LeavesTooMuch(trace, best);
-    if (is_better) best = std::move(candidate);
-  }
-  return best;
 }
 
 // Why what was found is not the clocks'; empty: it is.
@@ -348,8 +289,18 @@ std::string WhyUnknown(const Trace& trace, const Contradictions& found, const Ca
 }
 
 void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, Matching& matching) {
-  Candidate candidate = FindClocks(trace, matching, order);
-  const std::string why = WhyUnknown(trace, found, candidate);
+  // The simplest model that no other leaves half as much of; where none explains the times, one that messages do not
+  // tie.
+  Candidate best = TryClocks(trace, matching, order, true, false);
+  for (const auto& [by_node, has_drift] : {std::pair(true, true), {false, false}, {false, true}}) {
+    if (best.fit.unknown.empty() && best.left.count == 0) break;
+    Candidate candidate = TryClocks(trace, matching, order, by_node, has_drift);
+    const bool is_better = candidate.fit.unknown.empty()
+                               ? !best.fit.unknown.empty() || candidate.left.worst < best.left.worst / 2
+                               : LeavesTooMuch(trace, best);
+    if (is_better) best = std::move(candidate);
+  }
+  const std::string why = WhyUnknown(trace, found, best);
   const Anomaly& anomaly = why.empty() ? anomaly::kClocksCorrected : anomaly::kClocksContradict;
   matching.diagnostics.AddPopulation(anomaly, found.checked);
   if (!why.empty()) {
@@ -357,12 +308,10 @@ void Repair(const Contradictions& found, const ClockOrder& order, Trace& trace, 
     matching.diagnostics.Add(anomaly, found.count, why);
     return;
   }
-  const Tick moved = LogicalClock(trace, matching, order).Run(candidate.times);
-  MoveRanks(candidate.fit, std::move(candidate.times), trace);
-  std::string example = fmt::format("{}; {}", DescribeWorst(trace, found), DescribeClocks(trace, candidate.fit));
-  if (moved > 0) {
-    example += fmt::format("; the rest moved by up to {}", FormatSeconds(trace.Seconds(moved)));
-  }
+  const Tick moved = RunLogicalClock(trace, matching, order, best.times);
+  MoveRanks(best.fit, std::move(best.times), trace);
+  std::string example = fmt::format("{}; {}", DescribeWorst(trace, found), DescribeClocks(trace, best.fit));
+  if (moved > 0) example += fmt::format("; the rest moved by up to {}", FormatSeconds(trace.Seconds(moved)));
   matching.diagnostics.Add(anomaly, found.count, example);
 }
 

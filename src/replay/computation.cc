@@ -65,40 +65,6 @@ std::vector<CountedBurst> CountBursts(const RankTimeline& timeline, std::size_t 
   return bursts;
 }
 
-// Lengths by counts. The running total is rounded, not the single burst, so that sums are exact to the tick;
-// interrupted bursts stay as measured.
-std::vector<Tick> BurstTicks(const std::vector<CountedBurst>& bursts, double ticks_per_count) {
-  std::vector<Tick> lengths;
-  lengths.reserve(bursts.size());
-  double counted = 0;
-  Tick reached = 0;
-  for (const CountedBurst& burst : bursts) {
-    counted += burst.counts;
-    const auto total = static_cast<Tick>(std::llround(std::min(counted * ticks_per_count, kLargestSum)));
-    const Tick length = total - std::exchange(reached, total);
-    lengths.push_back(burst.is_interrupted ? burst.ticks : length);
-  }
-  return lengths;
-}
-
-// Counts and measured ticks of all bursts that no interruption touches.
-std::pair<double, double> CountTotal(const Trace& trace, std::size_t counter) {
-  std::vector<std::pair<double, double>> ranks(trace.size());
-  ParallelFor(trace.size(), [&](std::size_t rank) {
-    for (const CountedBurst& burst : CountBursts(trace.timelines[rank], counter)) {
-      if (burst.is_interrupted) continue;
-      ranks[rank].first += burst.counts;
-      ranks[rank].second += static_cast<double>(burst.ticks);
-    }
-  });
-  std::pair<double, double> total;
-  for (const auto& [counts, ticks] : ranks) {
-    total.first += counts;
-    total.second += ticks;
-  }
-  return total;
-}
-
 // Why the samples of a counter cannot say how long bursts are; empty when they can.
 std::string WhyNotBySamples(const Trace& trace, std::size_t counter) {
   const std::string& name = trace.counters[counter].name;
@@ -119,18 +85,6 @@ std::string WhyNotBySamples(const Trace& trace, std::size_t counter) {
   return "";
 }
 
-std::string WhyNotByTotal(const Trace& trace, ComputationSource source, std::size_t counter, double counts,
-                          double ticks) {
-  const std::string& name = trace.counters[counter].name;
-  if (!(counts > 0) || !(ticks > 0)) return name + " counts nothing outside MPI";
-  if (source != ComputationSource::kCpuTime) return "";
-  const double cpu = counts / CountsPerSecond(trace.counters[counter]);
-  const double elapsed = ticks / trace.ticks_per_second;
-  if (cpu <= kLargestCpuShare * elapsed && cpu >= kSmallestCpuShare * elapsed) return "";
-  return fmt::format("{} counts {} in {} of computation: it has another unit, or is not of the main thread alone", name,
-                     FormatSeconds(cpu), FormatSeconds(elapsed));
-}
-
 void AddSums(const Trace& trace, Computation& computation) {
   double measured = 0, clean = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -141,7 +95,7 @@ void AddSums(const Trace& trace, Computation& computation) {
   computation.clean_seconds = clean / trace.ticks_per_second;
 }
 
-// Every rank's bursts by a counter at the rank's own rate.
+// Every rank's lengths by counts at the rank's own rate.
 Computation ByCounter(const Trace& trace, ComputationSource source, std::size_t counter,
                       const std::vector<double>& ticks_per_count) {
   Computation computation;
@@ -150,7 +104,18 @@ Computation ByCounter(const Trace& trace, ComputationSource source, std::size_t 
   std::vector<std::uint64_t> interrupted(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const std::vector<CountedBurst> bursts = CountBursts(trace.timelines[rank], counter);
-    computation.lengths[rank] = BurstTicks(bursts, ticks_per_count[rank]);
+    // The running total is rounded, not the single burst, so that sums are exact to the tick; interrupted bursts stay
+    // as measured.
+    std::vector<Tick>& lengths = computation.lengths[rank];
+    lengths.reserve(bursts.size());
+    double counted = 0;
+    Tick reached = 0;
+    for (const CountedBurst& burst : bursts) {
+      counted += burst.counts;
+      const auto total = static_cast<Tick>(std::llround(std::min(counted * ticks_per_count[rank], kLargestSum)));
+      const Tick length = total - std::exchange(reached, total);
+      lengths.push_back(burst.is_interrupted ? burst.ticks : length);
+    }
     interrupted[rank] = static_cast<std::uint64_t>(std::ranges::count_if(bursts, &CountedBurst::is_interrupted));
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -216,22 +181,6 @@ std::string DescribeClocks(const Trace& trace, std::size_t counter, const std::v
                      is_giga ? "GHz" : "Hz", *lowest == *highest ? "" : "for every rank ");
 }
 
-// As many functions from here on, this one returns nothing and says why not where the trace cannot give the source.
-std::optional<Computation> FromCycles(const Trace& trace, std::size_t counter, std::string& why_not) {
-  auto [rates, borrowed] = EstimateClocks(trace, counter);
-  if (rates.empty()) {
-    why_not = "no burst has both a length and counts of " + trace.counters[counter].name;
-    return std::nullopt;
-  }
-  std::vector<double> ticks_per_count;
-  for (const double rate : rates) ticks_per_count.push_back(1 / rate);
-  Computation computation = ByCounter(trace, ComputationSource::kCycles, counter, ticks_per_count);
-  computation.description = DescribeClocks(trace, counter, rates);
-  computation.clocks = std::move(rates);
-  computation.diagnostics.Add(anomaly::kClockBorrowed, borrowed);
-  return computation;
-}
-
 CounterMeaning MeaningOf(ComputationSource source) {
   switch (source) {
     case ComputationSource::kCycles: return CounterMeaning::kCycles;
@@ -240,25 +189,65 @@ CounterMeaning MeaningOf(ComputationSource source) {
   }
 }
 
+// As other functions from here on, this one returns nothing and says why not where the trace cannot give the source.
 std::optional<Computation> FromCounter(const Trace& trace, ComputationSource source, const CounterNames& names,
                                        std::string& why_not) {
-  const std::optional<std::size_t> counter = ChooseCounter(trace, MeaningOf(source), names);
-  why_not = counter ? WhyNotBySamples(trace, *counter)
-                    : fmt::format("no counter of {} in this trace", ToString(MeaningOf(source)));
+  const std::optional<std::size_t> chosen = ChooseCounter(trace, MeaningOf(source), names);
+  why_not = chosen ? WhyNotBySamples(trace, *chosen)
+                   : fmt::format("no counter of {} in this trace", ToString(MeaningOf(source)));
   if (!why_not.empty()) return std::nullopt;
-  const auto [counts, ticks] = CountTotal(trace, *counter);
-  why_not = WhyNotByTotal(trace, source, *counter, counts, ticks);
-  if (!why_not.empty()) return std::nullopt;
-  if (source == ComputationSource::kCycles) return FromCycles(trace, *counter, why_not);
+  const std::size_t counter = *chosen;
+  const std::string& name = trace.counters[counter].name;
+  // Counts and measured ticks of all bursts that no interruption touches.
+  std::vector<std::pair<double, double>> of_ranks(trace.size());
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    for (const CountedBurst& burst : CountBursts(trace.timelines[rank], counter)) {
+      if (burst.is_interrupted) continue;
+      of_ranks[rank].first += burst.counts;
+      of_ranks[rank].second += static_cast<double>(burst.ticks);
+    }
+  });
+  double counts = 0, ticks = 0;
+  for (const auto& [counts_of_rank, ticks_of_rank] : of_ranks) {
+    counts += counts_of_rank;
+    ticks += ticks_of_rank;
+  }
+  if (!(counts > 0) || !(ticks > 0)) {
+    why_not = name + " counts nothing outside MPI";
+    return std::nullopt;
+  }
+  if (source == ComputationSource::kCycles) {
+    auto [rates, borrowed] = EstimateClocks(trace, counter);
+    if (rates.empty()) {
+      why_not = "no burst has both a length and counts of " + name;
+      return std::nullopt;
+    }
+    std::vector<double> ticks_per_count;
+    for (const double rate : rates) ticks_per_count.push_back(1 / rate);
+    Computation computation = ByCounter(trace, source, counter, ticks_per_count);
+    computation.description = DescribeClocks(trace, counter, rates);
+    computation.clocks = std::move(rates);
+    computation.diagnostics.Add(anomaly::kClockBorrowed, borrowed);
+    return computation;
+  }
   // At one rate on all ranks: that of CPU time, or the mean rate of instructions.
-  const bool is_cpu_time = source == ComputationSource::kCpuTime;
-  const double rate = is_cpu_time ? trace.ticks_per_second / CountsPerSecond(trace.counters[*counter]) : ticks / counts;
-  Computation computation = ByCounter(trace, source, *counter, std::vector<double>(trace.size(), rate));
-  const std::string& name = trace.counters[*counter].name;
-  computation.description =
-      is_cpu_time ? fmt::format("CPU time ({})", name)
-                  : fmt::format("instructions ({}) at the run's mean rate: a what-if about a uniform machine", name);
-  return computation;
+  const auto at_rate = [&](double rate, std::string description) {
+    Computation computation = ByCounter(trace, source, counter, std::vector<double>(trace.size(), rate));
+    computation.description = std::move(description);
+    return computation;
+  };
+  if (source == ComputationSource::kInstructions) {
+    return at_rate(ticks / counts,
+                   fmt::format("instructions ({}) at the run's mean rate: a what-if about a uniform machine", name));
+  }
+  const double counts_per_second = CountsPerSecond(trace.counters[counter]);
+  const double cpu = counts / counts_per_second, elapsed = ticks / trace.ticks_per_second;
+  if (!(cpu <= kLargestCpuShare * elapsed && cpu >= kSmallestCpuShare * elapsed)) {
+    why_not = fmt::format("{} counts {} in {} of computation: it has another unit, or is not of the main thread alone",
+                          name, FormatSeconds(cpu), FormatSeconds(elapsed));
+    return std::nullopt;
+  }
+  return at_rate(trace.ticks_per_second / counts_per_second, fmt::format("CPU time ({})", name));
 }
 
 // The part of a burst that lies inside an iteration.
@@ -437,34 +426,20 @@ void KeepLong(std::vector<CountedBurst>& bursts, Tick long_from) {
   bursts.resize(count);
 }
 
-// A mode is at least as wide as the step of the timer makes the rate of a typical burst.
-double HalfWidth(const std::vector<CountedBurst>& bursts) {
-  Tick step = 0;
-  for (const CountedBurst& burst : bursts) step = std::gcd(step, burst.ticks);
-  const double typical = static_cast<double>(bursts[bursts.size() / 2].ticks);
-  return std::min(kHalfWidth + 2 * static_cast<double>(step) / typical, kLargestHalfWidth);
-}
-
-// The height of the density in a bin, and the bursts that it rests on.
-std::pair<double, std::size_t> Density(const Histogram& histogram, long bin, long reach) {
-  double height = 0;
-  std::size_t bursts = 0;
-  const auto end = histogram.upper_bound(bin + reach);
-  for (auto i = histogram.lower_bound(bin - reach); i != end; ++i) {
-    const double distance = static_cast<double>(i->first - bin) / static_cast<double>(reach + 1);
-    height += static_cast<double>(i->second) * std::pow(1 - distance * distance, 2);
-    bursts += i->second;
-  }
-  return {height, bursts};
-}
-
 // The bin of the highest mode that is significant.
 long UpperMode(const Histogram& histogram, long reach, std::size_t bursts) {
+  // For every bin the height of the density, and the bursts that it rests on.
   std::map<long, std::pair<double, std::size_t>> densities;
   double largest = 0;
   for (const auto& [bin, content] : histogram) {
-    densities[bin] = Density(histogram, bin, reach);
-    largest = std::max(largest, densities[bin].first);
+    auto& [height, bursts_there] = densities[bin];
+    const auto end = histogram.upper_bound(bin + reach);
+    for (auto i = histogram.lower_bound(bin - reach); i != end; ++i) {
+      const double distance = static_cast<double>(i->first - bin) / static_cast<double>(reach + 1);
+      height += static_cast<double>(i->second) * std::pow(1 - distance * distance, 2);
+      bursts_there += i->second;
+    }
+    largest = std::max(largest, height);
   }
   const std::size_t needed = std::min(kBurstsOfMode, (bursts + 3) / 4);
   long heaviest = 0;
@@ -486,7 +461,12 @@ long UpperMode(const Histogram& histogram, long reach, std::size_t bursts) {
 std::optional<ClockRate> EstimateClockRate(std::vector<CountedBurst> bursts, Tick long_from) {
   KeepLong(bursts, long_from);
   if (bursts.empty()) return std::nullopt;
-  const long reach = std::lround(HalfWidth(bursts) / kBin);
+  // A mode is at least as wide as the step of the timer makes the rate of a typical burst.
+  Tick step = 0;
+  for (const CountedBurst& burst : bursts) step = std::gcd(step, burst.ticks);
+  const double typical = static_cast<double>(bursts[bursts.size() / 2].ticks);
+  const double width = std::min(kHalfWidth + 2 * static_cast<double>(step) / typical, kLargestHalfWidth);
+  const long reach = std::lround(width / kBin);
   std::vector<double> log_rates;
   Histogram histogram;
   for (const CountedBurst& burst : bursts) {
