@@ -22,29 +22,25 @@ std::vector<bool>& OfClass(OperationSet& operations, OperationClass type) {
   return operations[static_cast<std::size_t>(type)];
 }
 
-// Operations that post or complete something in the rank's own window.
-OperationSet OperationsInside(const RankTimeline& timeline, const RankCut& cut) {
-  OperationSet inside;
-  for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive, OperationClass::kCollective}) {
-    OfClass(inside, type).resize(timeline.posts(type));
-  }
-  if (!cut.present) return inside;
-  const std::size_t first = timeline.first_record(cut.window.begin.call);
-  const std::size_t end = timeline.first_record(cut.window.end.call);
-  Posts posts;
-  for (std::size_t record = 0; record < end; ++record) {
-    const OperationPart operation = posts.Next(timeline, record);
-    if (record >= first) OfClass(inside, operation.type)[operation.ordinal] = true;
-  }
-  return inside;
-}
-
 // The operations of every rank that have a part in the window of any rank. All parts of these are kept, so that they
 // are matched among each other in the same order as among all.
 std::vector<OperationSet> OperationsToKeep(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
   std::vector<OperationSet> keep(trace.size());
-  ParallelFor(trace.size(),
-              [&](std::size_t rank) { keep[rank] = OperationsInside(trace.timelines[rank], cut.ranks[rank]); });
+  // Operations that post or complete something in the rank's own window.
+  ParallelFor(trace.size(), [&](std::size_t rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    for (const OperationClass type : {OperationClass::kSend, OperationClass::kReceive, OperationClass::kCollective}) {
+      OfClass(keep[rank], type).resize(timeline.posts(type));
+    }
+    if (!cut.ranks[rank].present) return;
+    const std::size_t first = timeline.first_record(cut.ranks[rank].window.begin.call);
+    const std::size_t end = timeline.first_record(cut.ranks[rank].window.end.call);
+    Posts posts;
+    for (std::size_t record = 0; record < end; ++record) {
+      const OperationPart operation = posts.Next(timeline, record);
+      if (record >= first) OfClass(keep[rank], operation.type)[operation.ordinal] = true;
+    }
+  });
   std::vector<bool> messages(matching.messages), collectives(matching.collectives.size());
   const auto for_each = [&](auto visit) {
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
@@ -82,25 +78,6 @@ std::vector<std::uint32_t> OpenRegions(const RankTimeline& timeline, std::size_t
   return open;
 }
 
-// Counters at the window's edges. In a call that is cut they stand still.
-void SampleEdges(const Trace& trace, const RankTimeline& timeline, const Interval& window, TimelineWindow& edges) {
-  const std::size_t first = window.begin.call, last = window.end.call - 1;
-  const bool has_calls = window.begin.call < window.end.call;
-  const bool cuts_first = has_calls && timeline.enter(first) < window.begin.tick;
-  const bool cuts_last = has_calls && timeline.leave(last) > window.end.tick;
-  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
-    std::int64_t begin = 0, end = 0;
-    if (timeline.has_counter(i)) {
-      const bool is_double = trace.counters[i].is_double;
-      begin = cuts_first ? timeline.raw_counter_at_leave(i, first) : RawCounterAt(timeline, i, is_double, window.begin);
-      end = cuts_last ? timeline.raw_counter_at_enter(i, last) : RawCounterAt(timeline, i, is_double, window.end);
-      if (cuts_first && cuts_last && first == last) end = begin;
-    }
-    edges.counters_begin.push_back(begin);
-    edges.counters_end.push_back(end);
-  }
-}
-
 // Some event lies at the begin of the window and some at its end.
 bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const TimelineWindow& edges) {
   const Edge &begin = window.begin, &end = window.end;
@@ -122,7 +99,22 @@ TimelineWindow WindowOf(const Trace& trace, const RankTimeline& timeline, const 
   window.entered = OpenRegions(timeline, begin.event);
   window.left = OpenRegions(timeline, end.event);
   std::ranges::reverse(window.left);
-  SampleEdges(trace, timeline, cut.window, window);
+  // Counters at the window's edges. In a call that is cut they stand still.
+  const std::size_t first = begin.call, last = end.call - 1;
+  const bool has_calls = begin.call < end.call;
+  const bool cuts_first = has_calls && timeline.enter(first) < begin.tick;
+  const bool cuts_last = has_calls && timeline.leave(last) > end.tick;
+  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+    std::int64_t at_begin = 0, at_end = 0;
+    if (timeline.has_counter(i)) {
+      const bool is_double = trace.counters[i].is_double;
+      at_begin = cuts_first ? timeline.raw_counter_at_leave(i, first) : RawCounterAt(timeline, i, is_double, begin);
+      at_end = cuts_last ? timeline.raw_counter_at_enter(i, last) : RawCounterAt(timeline, i, is_double, end);
+      if (cuts_first && cuts_last && first == last) at_end = at_begin;
+    }
+    window.counters_begin.push_back(at_begin);
+    window.counters_end.push_back(at_end);
+  }
   return window;
 }
 
@@ -147,22 +139,17 @@ void CopyDefinitions(const Trace& trace, const PhaseCut& cut, TraceBuilder& buil
   RegionNamed(builder, {std::string(kOutsideRegion), false, MpiCall::kNone, true});
 }
 
-// Calls that the trace lacks, the part may lack, too. Which of them is unknown, so they stand among those of the
-// run.
-void CopyUnrecordedCalls(const Diagnostics& of_trace, Diagnostics& of_part) {
-  for (const Finding& finding : of_trace.findings()) {
-    if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
-    of_part.Add(anomaly::kMpiOnWorkerThread, finding.count, finding.example);
-    of_part.AddPopulation(anomaly::kMpiOnWorkerThread, finding.population);
-  }
-}
-
 }  // namespace
 
 Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
   TraceBuilder builder;
   CopyDefinitions(trace, cut, builder);
-  CopyUnrecordedCalls(trace.diagnostics, builder.trace().diagnostics);
+  // Calls that the trace lacks, the part may lack, too. Which of them is unknown, so they stand among those of the run.
+  for (const Finding& finding : trace.diagnostics.findings()) {
+    if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
+    builder.trace().diagnostics.Add(anomaly::kMpiOnWorkerThread, finding.count, finding.example);
+    builder.trace().diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, finding.population);
+  }
   const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
   std::vector<TimelineWindow> windows(trace.size());
   std::vector<char> has_bare_edges(trace.size());

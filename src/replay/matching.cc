@@ -89,27 +89,6 @@ void ForEachChannel(const std::vector<ChannelEnd>& ends, Visit visit) {
   }
 }
 
-// Puts messages in the place of endpoints.
-void NumberPosts(std::vector<Numbering>& numbering, std::vector<std::uint32_t>& posts) {
-  static_assert(kNoTarget == kNoMessage);
-  for (std::uint32_t& post : posts) {
-    if (post != kNoTarget) post = numbering[post].Take();
-  }
-}
-
-// Matched ones first, channel by channel.
-void NumberMessages(const std::vector<ChannelEnd>& ends, std::uint32_t matched, std::vector<RankNumbering>& numbering) {
-  std::uint32_t next = 0, next_unmatched = matched;
-  ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
-    for (std::size_t k = i; k < j; ++k) {
-      const ChannelEnd& end = ends[k];
-      numbering[end.rank()][end.is_receive][end.endpoint] = {next, shared, next_unmatched};
-      next_unmatched += end.count - shared;
-    }
-    next += shared;
-  });
-}
-
 // The messages with both ends, and those with one. Adds the latter to the diagnostics: both kinds may count as one
 // anomaly, whose example is the first of all.
 std::pair<std::uint64_t, std::uint64_t> CountMessages(const std::vector<ChannelEnd>& ends, bool ends_early,
@@ -265,10 +244,23 @@ Matching MatchTrace(const Trace& trace) {
     throw Error(ErrorKind::kInput, trace.path, "the trace has more than 4294967295 messages", "cut a shorter one");
   matching.matched = static_cast<std::uint32_t>(matched);
   matching.messages = static_cast<std::uint32_t>(matched + unmatched);
-  NumberMessages(ends, matching.matched, numbering);
+  // Matched ones first, channel by channel.
+  std::uint32_t next = 0, next_unmatched = matching.matched;
+  ForEachChannel(ends, [&](std::size_t i, std::size_t j, std::uint32_t shared) {
+    for (std::size_t k = i; k < j; ++k) {
+      const ChannelEnd& end = ends[k];
+      numbering[end.rank()][end.is_receive][end.endpoint] = {next, shared, next_unmatched};
+      next_unmatched += end.count - shared;
+    }
+    next += shared;
+  });
+  static_assert(kNoTarget == kNoMessage);
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    NumberPosts(numbering[rank][0], matching.ranks[rank].sends);
-    NumberPosts(numbering[rank][1], matching.ranks[rank].receives);
+    for (const bool is_receive : {false, true}) {
+      for (std::uint32_t& post : is_receive ? matching.ranks[rank].receives : matching.ranks[rank].sends) {
+        if (post != kNoTarget) post = numbering[rank][is_receive][post].Take();
+      }
+    }
   });
   CompareSizes(trace, matching);
   MatchCollectives(trace, matching);

@@ -112,26 +112,6 @@ CollectiveHalf ParseHalf(const ConfigTable& table, const std::string& key) {
   return half;
 }
 
-void ParseCollectives(const ConfigTable& root, Network& network) {
-  const auto table = root.Table("collectives");
-  if (!table) return;
-  for (const std::string& name : table->Keys()) {
-    const auto found = std::ranges::find(kKindNames, name, &Names<CollectiveKind>::value_type::first);
-    if (found == kKindNames.end()) {
-      std::vector<std::string> known;
-      for (const auto& [kind_name, kind] : kKindNames) known.push_back(kind_name);
-      const std::string advice = DidYouMean(name, known);
-      table->Fail(name, "unknown collective '" + name + "'",
-                  advice.empty() ? "there are " + Join(known, ", ") : advice);
-    }
-    const auto cost = table->Table(name);
-    if (!cost) table->Fail(name, "a collective needs { in = [growth, size], out = [growth, size] }");
-    CollectiveCost& of_kind = network.collectives[static_cast<std::size_t>(found->second)];
-    of_kind = {ParseHalf(*cost, "in"), ParseHalf(*cost, "out")};
-    cost->RefuseUnknownKeys();
-  }
-}
-
 std::optional<int> ParseTransfers(const ConfigTable& table, const std::string& key) {
   const auto count = table.Integer(key);
   if (!count) return std::nullopt;
@@ -207,16 +187,6 @@ std::string HalfToml(const CollectiveHalf& half) {
   return fmt::format("[\"{}\", \"{}\"]", growth, NameOf(half.size, kSizeNames));
 }
 
-std::string CollectivesToml(const Network& network) {
-  std::string text;
-  for (const auto& [name, kind] : kKindNames) {
-    const CollectiveCost& cost = network.CostOf(kind);
-    if (cost == CollectiveCost()) continue;
-    text += fmt::format("{} = {{ in = {}, out = {} }}\n", name, HalfToml(cost.fan_in), HalfToml(cost.fan_out));
-  }
-  return text.empty() ? "" : "\n[collectives]\n" + text;
-}
-
 bool IsFree(const Link& link) { return link.latency == 0 && link.overhead == 0 && std::isinf(link.bandwidth); }
 
 double BytesFor(CollectiveSize size, const CollectiveBytes& bytes) {
@@ -283,7 +253,22 @@ Network ParseNetwork(const std::string& text, const std::string& file, const std
   network.source = root.String("source").value_or("");
   network.remote = ParseLink(root, "remote", Link());
   network.local = ParseLink(root, "local", network.remote);
-  ParseCollectives(root, network);
+  if (const auto table = root.Table("collectives")) {
+    for (const std::string& name : table->Keys()) {
+      const auto found = std::ranges::find(kKindNames, name, &Names<CollectiveKind>::value_type::first);
+      if (found == kKindNames.end()) {
+        std::vector<std::string> known;
+        for (const auto& [kind_name, kind] : kKindNames) known.push_back(kind_name);
+        const std::string advice = DidYouMean(name, known);
+        table->Fail(name, "unknown collective '" + name + "'",
+                    advice.empty() ? "there are " + Join(known, ", ") : advice);
+      }
+      const auto cost = table->Table(name);
+      if (!cost) table->Fail(name, "a collective needs { in = [growth, size], out = [growth, size] }");
+      network.collectives[static_cast<std::size_t>(found->second)] = {ParseHalf(*cost, "in"), ParseHalf(*cost, "out")};
+      cost->RefuseUnknownKeys();
+    }
+  }
   if (const auto contention = root.Table("contention")) {
     network.sending = ParseTransfers(*contention, "sending");
     network.receiving = ParseTransfers(*contention, "receiving");
@@ -297,7 +282,13 @@ std::string WriteNetworkToml(const Network& network) {
   std::string text = fmt::format("name = {}\nsource = {}\n", Quoted(network.name), Quoted(network.source));
   text += "\n[remote]\n" + LinkToml(network.remote, Link());
   text += "\n[local]\n" + LinkToml(network.local, network.remote);
-  text += CollectivesToml(network);
+  std::string collectives;
+  for (const auto& [name, kind] : kKindNames) {
+    const CollectiveCost& cost = network.CostOf(kind);
+    if (cost == CollectiveCost()) continue;
+    collectives += fmt::format("{} = {{ in = {}, out = {} }}\n", name, HalfToml(cost.fan_in), HalfToml(cost.fan_out));
+  }
+  if (!collectives.empty()) text += "\n[collectives]\n" + collectives;
   if (network.HasContention()) text += "\n[contention]\n";
   if (network.sending) text += fmt::format("sending = {}\n", *network.sending);
   if (network.receiving) text += fmt::format("receiving = {}\n", *network.receiving);

@@ -46,17 +46,6 @@ MessageFlags FlagMessages(const Trace& trace, const Matching& matching, const Ph
   return flags;
 }
 
-CompiledPart CompilePart(const RankTimeline& timeline, const RankMatching& matching, std::size_t rank,
-                         std::size_t record, Posts& posts) {
-  CompiledPart part{NextPart(timeline, matching, record, posts)};
-  if (!part.IsCollective() || !part.IsMatched()) return part;
-  const CollectiveType& type = timeline.collective_types()[matching.collective_types[part.ordinal]];
-  part.collective = type.kind;
-  part.has_root = type.root != kNoRoot;
-  part.is_root = part.has_root && static_cast<std::size_t>(type.root) == rank;
-  return part;
-}
-
 RankProgram CompileRank(const Trace& trace, const Matching& all, const PhaseCut& cut, const ReplayOptions& options,
                         const MessageFlags& flags, std::size_t rank) {
   const RankTimeline& timeline = trace.timelines[rank];
@@ -88,8 +77,14 @@ RankProgram CompileRank(const Trace& trace, const Matching& all, const PhaseCut&
     compute(std::max(timeline.enter(call), begin.tick));
     left = timeline.leave(call);
     parts.clear();
-    for (const std::size_t behind = timeline.first_record(call + 1); record < behind; ++record)
-      parts.push_back(CompilePart(timeline, matching, rank, record, posts));
+    for (const std::size_t behind = timeline.first_record(call + 1); record < behind; ++record) {
+      CompiledPart& part = parts.emplace_back(CompiledPart{NextPart(timeline, matching, record, posts)});
+      if (!part.IsCollective() || !part.IsMatched()) continue;
+      const CollectiveType& type = timeline.collective_types()[matching.collective_types[part.ordinal]];
+      part.collective = type.kind;
+      part.has_root = type.root != kNoRoot;
+      part.is_root = part.has_root && static_cast<std::size_t>(type.root) == rank;
+    }
     of_all.clear();
     if (matching.init != kNoCollective && call == matching.init_call) of_all.push_back(matching.init);
     if (matching.finalize != kNoCollective && call == matching.finalize_call && options.rules.FinalizeSynchronises())
@@ -119,20 +114,6 @@ void OrderScans(const Trace& trace, const Matching& matching, Program& program) 
   }
 }
 
-void CountCuts(const Matching& matching, const MessageFlags& flags, const std::string& phase, Program& program) {
-  std::uint64_t messages = 0, collectives = 0;
-  for (std::uint32_t message = 0; message < matching.matched; ++message) {
-    const bool sent = (flags.sender[message] & kSent) != 0;
-    const bool received = (flags.receiver[message] & kReceivePosted) != 0;
-    messages += sent != received;
-  }
-  for (std::size_t i = 0; i < program.arrivals.size(); ++i) {
-    collectives += program.arrivals[i] > 0 && program.arrivals[i] < matching.collectives[i].participants;
-  }
-  program.diagnostics.Add(anomaly::kMessageCutAtEdge, messages, "in phase " + phase);
-  program.diagnostics.Add(anomaly::kCollectiveCutAtEdge, collectives, "in phase " + phase);
-}
-
 constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
 
 // Calls visit(message, peer, bytes) for every message sent in a rank's window.
@@ -144,18 +125,6 @@ void VisitSends(const RankTimeline& timeline, const RankMatching& matching, cons
                   visit(part.number, timeline.endpoints()[timeline.record_target(record)].peer,
                         timeline.record_bytes(record));
                 });
-}
-
-// True if all members of every communicator share a node.
-std::vector<bool> FindLocalCommunicators(const Trace& trace) {
-  std::vector<bool> local;
-  for (const Communicator& communicator : trace.communicators) {
-    const auto node_of = [&](std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; };
-    const auto is_elsewhere = [&](std::int32_t rank) { return node_of(rank) != node_of(communicator.members.front()); };
-    local.push_back(communicator.members.empty() || (std::ranges::none_of(communicator.members, is_elsewhere) &&
-                                                     std::ranges::none_of(communicator.remote, is_elsewhere)));
-  }
-  return local;
 }
 
 std::vector<CollectiveBytes> BytesOfOperations(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
@@ -192,7 +161,13 @@ void AddDelays(const Trace& trace, const Matching& matching, const PhaseCut& cut
                });
   });
   const std::vector<CollectiveBytes> operations = BytesOfOperations(trace, matching, cut);
-  const std::vector<bool> is_local = FindLocalCommunicators(trace);
+  std::vector<bool> is_local;  // all members of the communicator share a node
+  for (const Communicator& communicator : trace.communicators) {
+    const auto node_of = [&](std::int32_t rank) { return trace.ranks[static_cast<std::size_t>(rank)].node; };
+    const auto is_elsewhere = [&](std::int32_t rank) { return node_of(rank) != node_of(communicator.members.front()); };
+    is_local.push_back(communicator.members.empty() || (std::ranges::none_of(communicator.members, is_elsewhere) &&
+                                                        std::ranges::none_of(communicator.remote, is_elsewhere)));
+  }
   program.collective_delays.assign(operations.size(), 0);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     if (operations[i].ranks == 0) continue;
@@ -310,7 +285,27 @@ void RequireTimes(const Network& network, const Program& program) {
 void CallCompiler::Call(const MessageFlags& flags, std::span<const CompiledPart> parts,
                         std::span<const std::uint32_t> of_all) {
   const std::size_t before = result_.instructions.size();
-  if (network_ != nullptr && !parts.empty()) AddOverhead(flags, parts);
+  if (network_ != nullptr && !parts.empty()) {
+    // Time that the call itself costs on a timed network: a remote one when any of its messages leaves the node.
+    const std::size_t list = result_.call_messages.size();
+    if (options_.as_tasks) result_.call_messages.push_back(0);
+    bool is_remote = false;
+    for (const CompiledPart& part : parts) {
+      // Collectives, and messages that nobody completes, count as remote.
+      is_remote = part.IsCollective() || !part.IsMatched() || (flags.sender[part.number] & kRemote) != 0;
+      if (is_remote) break;
+      if (options_.as_tasks && (flags.sender[part.number] & kSent) != 0) {
+        result_.call_messages.push_back(part.number);
+        ++result_.call_messages[list];
+      }
+    }
+    if (options_.as_tasks) {
+      overhead_ = is_remote ? CallOverhead::kRemote : CallOverhead::kByMessages;
+      if (is_remote) result_.call_messages.resize(list);
+    } else {
+      compute_ += ToTicks(ticks_per_second_, (is_remote ? network_->remote : network_->local).overhead);
+    }
+  }
   for (const CompiledPart& part : parts) Post(flags, part);
   for (const std::uint32_t operation : of_all) Emit(Step::kArrive, operation);
   for (const CompiledPart& part : parts) Complete(flags, part);
@@ -320,28 +315,6 @@ void CallCompiler::Call(const MessageFlags& flags, std::span<const CompiledPart>
   result_.instructions.back().ends_call = true;
 }
 
-// Time that the call itself costs on a timed network: a remote one when any of its messages leaves the node.
-void CallCompiler::AddOverhead(const MessageFlags& flags, std::span<const CompiledPart> parts) {
-  const std::size_t list = result_.call_messages.size();
-  if (options_.as_tasks) result_.call_messages.push_back(0);
-  bool is_remote = false;
-  for (const CompiledPart& part : parts) {
-    // Collectives, and messages that nobody completes, count as remote.
-    is_remote = part.IsCollective() || !part.IsMatched() || (flags.sender[part.number] & kRemote) != 0;
-    if (is_remote) break;
-    if (options_.as_tasks && (flags.sender[part.number] & kSent) != 0) {
-      result_.call_messages.push_back(part.number);
-      ++result_.call_messages[list];
-    }
-  }
-  if (!options_.as_tasks) {
-    compute_ += ToTicks(ticks_per_second_, (is_remote ? network_->remote : network_->local).overhead);
-    return;
-  }
-  overhead_ = is_remote ? CallOverhead::kRemote : CallOverhead::kByMessages;
-  if (is_remote) result_.call_messages.resize(list);
-}
-
 // Others may wait for what the record posts.
 void CallCompiler::Post(const MessageFlags& flags, const CompiledPart& part) {
   if (!part.posts || !part.IsMatched()) return;
@@ -349,20 +322,18 @@ void CallCompiler::Post(const MessageFlags& flags, const CompiledPart& part) {
   if (part.IsCollective()) {
     const bool in_order = WaitIn(part, options_.rules.set) == Step::kWaitForLower;
     Emit(in_order ? Step::kArriveInOrder : part.is_root ? Step::kArriveAsRoot : Step::kArrive, part.number);
-  } else if (StartsTogether(flags, part.number)) {
-    Emit(sends ? Step::kSendRendezvous : Step::kReceiveRendezvous, part.number);
-  } else if (sends ? (flags.receiver[part.number] & kReceiverWaits) != 0
-                   : (flags.sender[part.number] & kSenderWaits) != 0) {
-    Emit(sends ? Step::kSend : Step::kReceive, part.number);
+    return;
   }
-}
-
-// On a timed network a rendezvous message starts when its send and its receive are posted. On the ideal one the later
-// of the two never waits, so nobody needs to know both times.
-bool CallCompiler::StartsTogether(const MessageFlags& flags, std::uint32_t message) const {
+  // On a timed network a rendezvous message starts when its send and its receive are posted. On the ideal one the later
+  // of the two never waits, so nobody needs to know both times.
+  const std::uint32_t message = part.number;
   constexpr std::uint8_t kBoth = kSent | kRendezvous;
-  return network_ != nullptr && (flags.sender[message] & kBoth) == kBoth &&
-         (flags.receiver[message] & kReceivePosted) != 0;
+  if (network_ != nullptr && (flags.sender[message] & kBoth) == kBoth &&
+      (flags.receiver[message] & kReceivePosted) != 0) {
+    Emit(sends ? Step::kSendRendezvous : Step::kReceiveRendezvous, message);
+  } else if (sends ? (flags.receiver[message] & kReceiverWaits) != 0 : (flags.sender[message] & kSenderWaits) != 0) {
+    Emit(sends ? Step::kSend : Step::kReceive, message);
+  }
 }
 
 // The record waits for what it completes.
@@ -405,7 +376,17 @@ Program Compile(const Trace& trace, const Matching& matching, const PhaseCut& cu
   }
   CountArrivals(program);
   OrderScans(trace, matching, program);
-  CountCuts(matching, flags, cut.spec.name, program);
+  std::uint64_t messages = 0, collectives = 0;  // that the phase cuts
+  for (std::uint32_t message = 0; message < matching.matched; ++message) {
+    const bool sent = (flags.sender[message] & kSent) != 0;
+    const bool received = (flags.receiver[message] & kReceivePosted) != 0;
+    messages += sent != received;
+  }
+  for (std::size_t i = 0; i < program.arrivals.size(); ++i) {
+    collectives += program.arrivals[i] > 0 && program.arrivals[i] < matching.collectives[i].participants;
+  }
+  program.diagnostics.Add(anomaly::kMessageCutAtEdge, messages, "in phase " + cut.spec.name);
+  program.diagnostics.Add(anomaly::kCollectiveCutAtEdge, collectives, "in phase " + cut.spec.name);
   if (options.as_tasks) {
     AddTaskSizes(trace, matching, cut, flags, program);
   } else if (const Network* network = TimedNetwork(options.network)) {

@@ -164,9 +164,7 @@ class CallCompiler {
   RankProgram Finish();  // from tick 0 on
 
  private:
-  void AddOverhead(const MessageFlags& flags, std::span<const CompiledPart> parts);
   void Post(const MessageFlags& flags, const CompiledPart& part);
-  bool StartsTogether(const MessageFlags& flags, std::uint32_t message) const;
   void Complete(const MessageFlags& flags, const CompiledPart& part);
   void Emit(Step step, std::uint32_t target);
 

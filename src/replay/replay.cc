@@ -270,33 +270,6 @@ class Engine {
   std::vector<std::uint32_t> ready_;
 };
 
-// Throws an input error naming who waits for whom.
-[[noreturn]] void ThrowStuck(const Trace& trace, const Matching& matching, const PhaseCut& cut,
-                             const ReplayOptions& options, const StuckRanks& stuck) {
-  constexpr std::size_t kDescribed = 4;
-  std::vector<std::string> some;
-  for (std::size_t i = 0; i < std::min(kDescribed, stuck.size()); ++i)
-    some.push_back(DescribeInstruction(trace, matching, cut, options, stuck[i].first, stuck[i].second));
-  throw Error(
-      ErrorKind::kInput, trace.path,
-      fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}", cut.spec.name,
-                  stuck.size(), trace.size(), Join(some, "; "), stuck.size() > kDescribed ? "; ..." : ""),
-      "the trace is damaged or its messages were recorded wrongly");
-}
-
-// Nobody waits for anybody.
-Matching WithoutPartners(const Trace& trace) {
-  Matching matching;
-  for (const RankTimeline& timeline : trace.timelines) {
-    RankMatching& rank = matching.ranks.emplace_back();
-    rank.sends.assign(timeline.sends(), kNoMessage);
-    rank.receives.assign(timeline.receives(), kNoMessage);
-    rank.collectives.assign(timeline.collectives(), kNoCollective);
-    rank.collective_types.resize(timeline.collectives());
-  }
-  return matching;
-}
-
 }  // namespace
 
 ReplayResult RunProgram(const Program& program, bool is_timed, bool keep_calls, StuckRanks& stuck) {
@@ -305,13 +278,32 @@ ReplayResult RunProgram(const Program& program, bool is_timed, bool keep_calls, 
 
 ReplayResult Replay(const Trace& trace, const Matching& matching, const PhaseCut& cut, const ReplayOptions& options) {
   // Where calls are missing, the rest need not fit together, so that ranks might wait for ever.
-  const std::optional<Matching> alone =
-      MissingCalls(trace).empty() ? std::nullopt : std::optional(WithoutPartners(trace));
-  const Matching& used = alone ? *alone : matching;
+  // There nobody waits for anybody.
+  Matching alone;
+  const bool lacks_calls = !MissingCalls(trace).empty();
+  for (std::size_t rank = 0; lacks_calls && rank < trace.size(); ++rank) {
+    const RankTimeline& timeline = trace.timelines[rank];
+    RankMatching& of_rank = alone.ranks.emplace_back();
+    of_rank.sends.assign(timeline.sends(), kNoMessage);
+    of_rank.receives.assign(timeline.receives(), kNoMessage);
+    of_rank.collectives.assign(timeline.collectives(), kNoCollective);
+    of_rank.collective_types.resize(timeline.collectives());
+  }
+  const Matching& used = lacks_calls ? alone : matching;
   const Program program = Compile(trace, used, cut, options);
   StuckRanks stuck;
   ReplayResult result = RunProgram(program, TimedNetwork(options.network) != nullptr, options.keep_calls, stuck);
-  if (!stuck.empty()) ThrowStuck(trace, used, cut, options, stuck);
+  if (!stuck.empty()) {
+    constexpr std::size_t kDescribed = 4;
+    std::vector<std::string> some;
+    for (std::size_t i = 0; i < std::min(kDescribed, stuck.size()); ++i)
+      some.push_back(DescribeInstruction(trace, used, cut, options, stuck[i].first, stuck[i].second));
+    throw Error(ErrorKind::kInput, trace.path,
+                fmt::format("the calls of phase '{}' cannot complete in program order; {} of {} ranks wait: {}{}",
+                            cut.spec.name, stuck.size(), trace.size(), Join(some, "; "),
+                            stuck.size() > kDescribed ? "; ..." : ""),
+                "the trace is damaged or its messages were recorded wrongly");
+  }
   result.diagnostics.Merge(program.diagnostics);
   result.unknown_waits = FindUnknownWaits(trace, cut);
   result.clocks_unknown = matching.clocks_unknown.has_value();

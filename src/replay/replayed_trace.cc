@@ -91,19 +91,6 @@ void MoveEdges(const RankTimeline& before, const auto& map, RankCut& cut) {
   }
 }
 
-// The span of calls and region events; 0 where there are none.
-std::pair<Tick, Tick> SpanOf(const NewTimes& times) {
-  if (times.enter.empty() && times.events.empty()) return {0, 0};
-  Tick begin = std::numeric_limits<Tick>::max(), end = std::numeric_limits<Tick>::min();
-  for (const std::vector<Tick>* ticks : {&times.enter, &times.leave, &times.events}) {
-    for (const Tick tick : *ticks) {
-      begin = std::min(begin, tick);
-      end = std::max(end, tick);
-    }
-  }
-  return {begin, end};
-}
-
 }  // namespace
 
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut) {
@@ -219,7 +206,16 @@ std::pair<NewTimes, RankCut> ReplayedPart(const Trace& trace, const PhaseCut& cu
   for (std::size_t call = behind; call < leave.size(); ++call) leave[call] += shift;
   NewTimes times = ReplayedTimes(timeline, leave, 0, timeline.begin(), timeline.end() + shift, nullptr);
   if (!moved.iterations.empty()) {
-    const auto [begin, until] = SpanOf(times);
+    // The span of calls and region events; 0 where there are none.
+    const bool is_empty = times.enter.empty() && times.events.empty();
+    Tick begin = is_empty ? 0 : std::numeric_limits<Tick>::max(),
+         until = is_empty ? 0 : std::numeric_limits<Tick>::min();
+    for (const std::vector<Tick>* ticks : {&times.enter, &times.leave, &times.events}) {
+      for (const Tick tick : *ticks) {
+        begin = std::min(begin, tick);
+        until = std::max(until, tick);
+      }
+    }
     MoveEdges(timeline, MapTimes(timeline, times, begin, until), moved);
   }
   // A window may begin or end within a call, of which the replay knows how much is in it.

@@ -194,24 +194,19 @@ struct RankTime {
   double in_long = 0, at_clock = 0;
 };
 
-std::vector<TickRange> PausedTicks(const RankTimeline& timeline) {
-  std::vector<TickRange> paused;
-  for (const Pause& pause : timeline.pauses()) {
-    paused.emplace_back(timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
-  }
-  for (const Interruption& one : timeline.interruptions()) {
-    if (!one.is_flush) paused.emplace_back(one.begin, one.end);
-  }
-  std::ranges::sort(paused);
-  return paused;
-}
-
 // `own_clock`: of the rank, as a share of the highest on its node; 1 where lengths are CPU time.
 RankTime FindTime(const Trace& trace, std::size_t rank, const Computation& computation, double own_clock,
                   const std::vector<PhaseCut>& cuts) {
   const RankTimeline& timeline = trace.timelines[rank];
   const std::vector<TickRange> counted = CountedTicks(cuts, rank);
-  const std::vector<TickRange> pauses = PausedTicks(timeline);
+  std::vector<TickRange> pauses;
+  for (const Pause& pause : timeline.pauses()) {
+    pauses.emplace_back(timeline.event_tick(pause.begin_event), timeline.event_tick(pause.end_event));
+  }
+  for (const Interruption& one : timeline.interruptions()) {
+    if (!one.is_flush) pauses.emplace_back(one.begin, one.end);
+  }
+  std::ranges::sort(pauses);
   const auto long_from = static_cast<Tick>(kLongSeconds * trace.ticks_per_second);
   RankTime time;
   std::size_t next = 0;  // counted range
@@ -233,18 +228,6 @@ RankTime FindTime(const Trace& trace, std::size_t rank, const Computation& compu
     time.at_clock += clean;
   }
   return time;
-}
-
-// The clock of every rank, as a share of the highest on its node.
-std::vector<double> ClocksOfNodes(const Trace& trace, const Computation& computation) {
-  std::vector<double> clocks(trace.size(), 1), highest(trace.nodes.size());
-  if (computation.source != ComputationSource::kCycles) return clocks;
-  const auto node = [&](std::size_t rank) { return static_cast<std::size_t>(trace.ranks[rank].node); };
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    highest[node(rank)] = std::max(highest[node(rank)], computation.clocks[rank]);
-  }
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) clocks[rank] = computation.clocks[rank] / highest[node(rank)];
-  return clocks;
 }
 
 // Finds the time lacking on ranks that have far fewer cycles in their time than most others on their node.
@@ -337,11 +320,17 @@ Diagnostics CheckProcessorTime(const Trace& trace, const CounterNames& names, co
   const std::vector<PhaseCut> whole =
       cuts.empty() ? std::vector<PhaseCut>{CutPhase(trace, PhaseSpec::WholeRun())} : std::vector<PhaseCut>();
   std::vector<RankTime> times(trace.size());
-  const std::vector<double> clocks = ClocksOfNodes(trace, *computation);
+  const bool has_cycles = computation->source == ComputationSource::kCycles;
+  std::vector<double> highest(trace.nodes.size());  // clock of any rank
+  const auto node = [&](std::size_t rank) { return static_cast<std::size_t>(trace.ranks[rank].node); };
+  for (std::size_t rank = 0; has_cycles && rank < trace.size(); ++rank) {
+    highest[node(rank)] = std::max(highest[node(rank)], computation->clocks[rank]);
+  }
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    times[rank] = FindTime(trace, rank, *computation, clocks[rank], cuts.empty() ? whole : cuts);
+    const double own_clock = has_cycles ? computation->clocks[rank] / highest[node(rank)] : 1;
+    times[rank] = FindTime(trace, rank, *computation, own_clock, cuts.empty() ? whole : cuts);
   });
-  if (computation->source == ComputationSource::kCycles) CompareOnNodes(trace, times);
+  if (has_cycles) CompareOnNodes(trace, times);
   RankTime together;
   std::uint64_t ranks = 0;
   std::string first;

@@ -27,18 +27,6 @@ Tick TimeWithin(const Interval& window, Tick enter, Tick leave) {
   return std::max<Tick>(0, std::min(leave, window.end.tick) - std::max(enter, window.begin.tick));
 }
 
-// Collectives of a rank by their number: whether they do not block and no record shows where they complete, as in
-// Paraver traces.
-std::vector<bool> NeverCompleted(const RankTimeline& timeline) {
-  std::vector<bool> never(timeline.collectives());
-  Posts posts;
-  for (std::size_t record = 0; record < timeline.records(); ++record) {
-    const OperationPart part = posts.Next(timeline, record);
-    if (part.IsCollective()) never[part.ordinal] = !part.completes;
-  }
-  return never;
-}
-
 // Bytes that any MPI sends at once; chosen.
 constexpr std::uint64_t kSurelyEager = 1024;
 
@@ -55,8 +43,14 @@ class CallSearch {
     for (const LockEpoch& epoch : as_measured ? timeline.lock_epochs() : std::vector<LockEpoch>()) {
       for (std::size_t call = epoch.lock_call; call <= epoch.unlock_call; ++call) calls_of_locks[call] = true;
     }
-    const std::vector<bool> never_completed = has_immediate ? NeverCompleted(timeline) : std::vector<bool>();
+    // Collectives by their number: those that do not block and no record shows where they complete, as in Paraver
+    // traces.
+    std::vector<bool> never_completed(timeline.collectives());
     Posts posts;
+    for (std::size_t record = 0; has_immediate && record < timeline.records(); ++record) {
+      const OperationPart part = posts.Next(timeline, record);
+      if (part.IsCollective()) never_completed[part.ordinal] = !part.completes;
+    }
     if (has_immediate) posts = PostsBefore(timeline, timeline.first_record(window_.begin.call));
     std::uint64_t pending = 0;  // collectives that may not be complete, and no record will show
     const auto add_time = [&](std::size_t call) {
@@ -317,34 +311,6 @@ void RequireKnownWaits(const Trace& trace, const PhaseCut& cut, bool as_measured
           : "record all ranks, and the MPI calls of all threads that make any");
 }
 
-namespace {
-
-// Messages of which one end lies where recording was off on all ranks: more ends of one kind than of the other between
-// two ranks.
-std::string MessagesWhileOff(const Trace& trace) {
-  if (trace.diagnostics.count(anomaly::kSwitchedOff) == 0) return "";
-  // More sends than receives, by sender and receiver.
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> surplus;
-  std::uint64_t sends = 0, missing = 0;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    const RankTimeline& timeline = trace.timelines[i];
-    const auto rank = static_cast<std::int32_t>(i);
-    for (std::size_t record = 0; record < timeline.records(); ++record) {
-      const OperationPart part = PartOf(timeline.record_kind(record));
-      const bool is_send = part.type == OperationClass::kSend;
-      if (part.IsCollective() || !(is_send ? part.posts : part.completes)) continue;
-      const std::int32_t peer = timeline.endpoints()[timeline.record_target(record)].peer;
-      sends += is_send ? 1 : 0;
-      surplus[is_send ? std::pair(rank, peer) : std::pair(peer, rank)] += is_send ? 1 : -1;
-    }
-  }
-  for (const auto& [ranks, count] : surplus) missing += static_cast<std::uint64_t>(std::abs(count));
-  if (static_cast<double>(missing) <= kNoticeableWaits * static_cast<double>(sends)) return "";
-  return fmt::format("those while recording was off, as {} messages lack an end", FormatCount(missing));
-}
-
-}  // namespace
-
 std::string MissingCalls(const Trace& trace) {
   std::vector<std::size_t> empty;
   for (std::size_t rank = 0; rank < trace.size() && !trace.IsCutOut(); ++rank) {
@@ -371,7 +337,26 @@ std::string MissingCalls(const Trace& trace) {
     return fmt::format("those that other threads than the main ones answer, which make {} of {} MPI calls",
                        FormatCount(finding.count), FormatCount(all));
   }
-  return MessagesWhileOff(trace);
+  // Messages of which one end lies where recording was off on all ranks: more ends of one kind than of the other
+  // between two ranks.
+  if (trace.diagnostics.count(anomaly::kSwitchedOff) == 0) return "";
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> surplus;  // of sends, by sender and receiver
+  std::uint64_t sends = 0, missing = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i) {
+    const RankTimeline& timeline = trace.timelines[i];
+    const auto rank = static_cast<std::int32_t>(i);
+    for (std::size_t record = 0; record < timeline.records(); ++record) {
+      const OperationPart part = PartOf(timeline.record_kind(record));
+      const bool is_send = part.type == OperationClass::kSend;
+      if (part.IsCollective() || !(is_send ? part.posts : part.completes)) continue;
+      const std::int32_t peer = timeline.endpoints()[timeline.record_target(record)].peer;
+      sends += is_send ? 1 : 0;
+      surplus[is_send ? std::pair(rank, peer) : std::pair(peer, rank)] += is_send ? 1 : -1;
+    }
+  }
+  for (const auto& [ranks, count] : surplus) missing += static_cast<std::uint64_t>(std::abs(count));
+  if (static_cast<double>(missing) <= kNoticeableWaits * static_cast<double>(sends)) return "";
+  return fmt::format("those while recording was off, as {} messages lack an end", FormatCount(missing));
 }
 
 }  // namespace farscale
