@@ -307,38 +307,6 @@ std::vector<std::string> Reasons(const std::vector<Disturbance>& iterations) {
   return reasons;
 }
 
-// The longest run of clean iterations; of equally long ones that with the least disturbance, then the earliest.
-std::vector<bool> LongestRun(const std::vector<Disturbance>& iterations, const std::vector<std::string>& reasons) {
-  std::size_t best_begin = 0, best_length = 0;
-  double best_total = 0;
-  for (std::size_t begin = 0; begin < reasons.size();) {
-    std::size_t end = begin;
-    double total = 0;
-    while (end < reasons.size() && reasons[end].empty()) total += iterations[end++].Total();
-    const std::size_t length = end - begin;
-    if (length > best_length || (length == best_length && length > 0 && total < best_total)) {
-      best_begin = begin;
-      best_length = length;
-      best_total = total;
-    }
-    begin = end + 1;
-  }
-  std::vector<bool> kept(reasons.size());
-  std::fill_n(kept.begin() + static_cast<std::ptrdiff_t>(best_begin), best_length, true);
-  return kept;
-}
-
-std::vector<bool> Cleanest(const std::vector<Disturbance>& iterations, std::size_t count) {
-  std::vector<std::size_t> order(iterations.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  // Those that cannot be compared come last.
-  const auto key = [&](std::size_t k) { return std::pair(!iterations[k].is_judged, iterations[k].Total()); };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  std::vector<bool> kept(iterations.size());
-  for (std::size_t i = 0; i < std::min(count, order.size()); ++i) kept[order[i]] = true;
-  return kept;
-}
-
 }  // namespace
 
 std::size_t CleanChoice::Kept() const { return static_cast<std::size_t>(std::count(kept.begin(), kept.end(), true)); }
@@ -369,8 +337,32 @@ CleanChoice ChooseClean(const Trace& trace, const Matching& matching, const Phas
     choice.reasons.assign(cut.iterations, "");
   }
   if (!cut.spec.clean) return choice;
-  choice.kept = *cut.spec.clean == kLongestRun ? LongestRun(choice.iterations, choice.reasons)
-                                               : Cleanest(choice.iterations, *cut.spec.clean);
+  std::vector<std::size_t> order(cut.iterations);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::size_t first = 0, count = 0;  // in that order
+  if (*cut.spec.clean == kLongestRun) {
+    // The longest run of clean iterations; of equally long ones that with the least disturbance, then the earliest.
+    double best_total = 0;
+    for (std::size_t begin = 0, end = 0; begin < cut.iterations; begin = end + 1) {
+      double total = 0;
+      for (end = begin; end < cut.iterations && choice.reasons[end].empty(); ++end) {
+        total += choice.iterations[end].Total();
+      }
+      if (end - begin > count || (end - begin == count && count > 0 && total < best_total)) {
+        first = begin;
+        count = end - begin;
+        best_total = total;
+      }
+    }
+  } else {
+    // The cleanest. Those that cannot be compared come last.
+    count = std::min(*cut.spec.clean, cut.iterations);
+    std::ranges::stable_sort(order, {}, [&](std::size_t k) {
+      return std::pair(!choice.iterations[k].is_judged, choice.iterations[k].Total());
+    });
+  }
+  choice.kept.assign(cut.iterations, false);
+  for (std::size_t i = first; i < first + count; ++i) choice.kept[order[i]] = true;
   return choice;
 }
 

@@ -55,13 +55,6 @@ enum class FactorKind {
   kCheck,        // an estimate of a share, shown beside the exact one
 };
 
-// A factor in charts, where it looks the same everywhere. Those that one chart shows together differ.
-struct FactorLook {
-  int color = 7;      // index into the palette of charts [plot/canvas.h]; grey
-  char marker = 'o';  // o: disc, d: diamond, ^: triangle, v: turned triangle
-  bool is_filled = true;
-};
-
 struct FactorType {
   Factor factor;
   std::string_view id;    // in files
@@ -72,7 +65,10 @@ struct FactorType {
   FactorKind kind;
   std::string_view meaning;  // one sentence
   std::string_view advice;   // a remedy; empty for products and checks
-  FactorLook look = {};
+  // Its look in all charts. Factors that one chart shows together differ.
+  int color = 7;      // index into the palette of charts [plot/canvas.h]; grey
+  char marker = 'o';  // o: disc, d: diamond, ^: triangle, v: turned triangle
+  bool is_filled = true;
 
   // True if it may not exceed 1.
   constexpr bool AtMostOne() const {

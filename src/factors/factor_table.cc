@@ -287,29 +287,6 @@ void FindMissingValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnos
   }
 }
 
-// Counts repeats whose work differs from that of any repeat before them.
-void CompareWorkOfRepeats(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
-  constexpr double kOtherWork = 0.1;  // chosen: noise moves useful time by a few percent
-  std::vector<const FactorRow*> measured;
-  std::ranges::copy_if(rows, std::back_inserter(measured),
-                       [](const FactorRow* row) { return row->totals.has_value(); });
-  const auto split = [](const FactorRow* row) { return std::pair(row->cores, row->threads); };
-  std::ranges::stable_sort(measured, {}, [&](const FactorRow* row) { return std::pair(split(row), row->repeat); });
-  double least = 0, most = 0;  // extremes of the repeats before
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const double useful = *measured[i]->UsefulTime();
-    if (i == 0 || split(measured[i]) != split(measured[i - 1])) {
-      least = most = useful;
-      continue;
-    }
-    if (std::fabs(useful / least - 1) > kOtherWork || std::fabs(useful / most - 1) > kOtherWork) {
-      diagnostics.Add(anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", measured[i]->cores));
-    }
-    least = std::min(least, useful);
-    most = std::max(most, useful);
-  }
-}
-
 // Where some rows have factors of threads or devices, those of one thread a process have them, too. What a run has no
 // part of costs it nothing.
 void FillHybrid(const std::vector<FactorRow*>& rows, const std::vector<Finding>& findings) {
@@ -353,9 +330,30 @@ void AddFindingsOfPhase(const std::vector<FactorRow*>& rows, Diagnostics& diagno
   if (!counted.slower.empty()) {
     diagnostics.Add(anomaly::kSlowerSplits, counted.slower.size(), series + phase + DescribeSplits(counted));
   }
-  if (counted.outlying.empty()) return;
-  diagnostics.Add(anomaly::kOutlyingRepeat, counted.outlying.size(), series + phase + DescribeOutlying(counted));
-  diagnostics.AddPopulation(anomaly::kOutlyingRepeat, rows.size());
+  if (!counted.outlying.empty()) {
+    diagnostics.Add(anomaly::kOutlyingRepeat, counted.outlying.size(), series + phase + DescribeOutlying(counted));
+    diagnostics.AddPopulation(anomaly::kOutlyingRepeat, rows.size());
+  }
+  // Repeats whose work differs from that of any repeat before them.
+  constexpr double kOtherWork = 0.1;  // chosen: noise moves useful time by a few percent
+  RowPointers measured;
+  std::ranges::copy_if(rows, std::back_inserter(measured),
+                       [](const FactorRow* row) { return row->totals.has_value(); });
+  const auto split = [](const FactorRow* row) { return std::pair(row->cores, row->threads); };
+  std::ranges::stable_sort(measured, {}, [&](const FactorRow* row) { return std::pair(split(row), row->repeat); });
+  double least = 0, most = 0;  // extremes of the repeats before
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const double useful = *measured[i]->UsefulTime();
+    if (i == 0 || split(measured[i]) != split(measured[i - 1])) {
+      least = most = useful;
+      continue;
+    }
+    if (std::fabs(useful / least - 1) > kOtherWork || std::fabs(useful / most - 1) > kOtherWork) {
+      diagnostics.Add(anomaly::kWorkDiffersBetweenRepeats, 1, fmt::format("at {} cores", measured[i]->cores));
+    }
+    least = std::min(least, useful);
+    most = std::max(most, useful);
+  }
 }
 
 void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table, std::optional<Scaling> scaling,
@@ -393,7 +391,6 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
   }
   AddErrors(rows);
   AddFindingsOfPhase(rows, diagnostics);
-  CompareWorkOfRepeats(rows, diagnostics);
 }
 
 }  // namespace

@@ -17,19 +17,15 @@ namespace farscale {
 namespace {
 
 // A counter can be used when every rank of the phase has reliable samples of it, and every thread that counts.
-bool IsUsable(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads, std::size_t counter) {
+std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads,
+                                 std::optional<std::size_t> counter) {
+  if (!counter) return std::nullopt;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (!cut.ranks[rank].present) continue;
     const RankTimeline& timeline = trace.timelines[rank];
-    if (!timeline.has_counter(counter) || !timeline.counter_is_reliable(counter)) return false;
-    if (threads != nullptr && !ThreadStates::HaveCounter(trace, rank, counter)) return false;
+    if (!timeline.has_counter(*counter) || !timeline.counter_is_reliable(*counter)) return std::nullopt;
+    if (threads != nullptr && !ThreadStates::HaveCounter(trace, rank, *counter)) return std::nullopt;
   }
-  return true;
-}
-
-std::optional<double> TotalCount(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads,
-                                 std::optional<std::size_t> counter) {
-  if (!counter || !IsUsable(trace, cut, threads, *counter)) return std::nullopt;
   double total = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     for (const Interval& interval : cut.CountedTime(rank)) {

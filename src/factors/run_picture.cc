@@ -43,24 +43,6 @@ void Spread(const Columns& columns, Tick from, Tick to, std::size_t& column, Add
   }
 }
 
-// The run on the ideal network; nothing, and `problem`, when it cannot be replayed.
-std::optional<ReplayResult> ReplayIdeally(const Trace& trace, const Matching& matching, const ReplayRules& rules,
-                                          std::string& problem) {
-  try {
-    ReplayResult ideal = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
-    if (matching.clocks_unknown) {
-      problem = "clocks of ranks contradict their messages: " + *matching.clocks_unknown;
-    } else if (ideal.unknown_waits.any()) {
-      problem = "the trace does not say whom some calls wait for: " + ideal.unknown_waits.example;
-    } else {
-      return ideal;
-    }
-  } catch (const Error& error) {  // the measured times can be shown anyway
-    problem = error.what();
-  }
-  return std::nullopt;
-}
-
 // The waiting time of a call on the ideal network.
 Tick Waiting(const ReplayResult& ideal, const RankTimeline& timeline, std::size_t rank, std::size_t call) {
   const Tick left_before = call > 0 ? ideal.leave[rank][call - 1] : ideal.begin[rank];
@@ -246,7 +228,18 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
   picture.ranks = static_cast<std::int64_t>(trace.size());
   if (length <= 0) return picture;
   const Columns edges = ColumnsOf(trace.begin(), length, std::min<std::int64_t>(columns, length));
-  const std::optional<ReplayResult> ideal = ReplayIdeally(trace, matching, rules, picture.problem);
+  std::optional<ReplayResult> ideal;
+  try {
+    ideal = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});
+    if (matching.clocks_unknown) {
+      picture.problem = "clocks of ranks contradict their messages: " + *matching.clocks_unknown;
+    } else if (ideal->unknown_waits.any()) {
+      picture.problem = "the trace does not say whom some calls wait for: " + ideal->unknown_waits.example;
+    }
+  } catch (const Error& error) {  // the measured times can be shown anyway
+    picture.problem = error.what();
+  }
+  if (!picture.problem.empty()) ideal.reset();
   std::optional<ThreadStates> states;
   const bool calls_devices = std::ranges::any_of(trace.regions, &Region::is_device_runtime);
   if (calls_devices && ThreadStates::AreIn(trace)) states.emplace(trace);

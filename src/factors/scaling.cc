@@ -32,15 +32,6 @@ std::optional<double> RatioOf(const RowPointers& rows, const WorkGrowth& growth,
   return first && last ? std::optional(*last / *first) : std::nullopt;
 }
 
-// Growth of computation in a table from elsewhere that gives neither totals nor times: its scalability is 1 / growth
-// for strong scaling, processes / growth for weak.
-std::optional<double> GrowthBehindScalability(const RowPointers& rows, const WorkGrowth& growth, Scaling scaling) {
-  const auto scalability =
-      RatioOf(rows, growth, [](const FactorRow& row) { return row.values[Factor::kComputationScalability]; });
-  if (!scalability) return std::nullopt;
-  return (scaling == Scaling::kWeak ? growth.processes : 1) / *scalability;
-}
-
 // "from 8 to 64 cores an iteration falls from 4 to 0.6 s, and its instructions are 1.04 times as many, not 8 times"
 std::string InWords(const WorkGrowth& growth, Scaling scaling) {
   std::string text = fmt::format("from {} to {} cores", growth.first, growth.last);
@@ -80,7 +71,13 @@ PhaseFit FitOfPhase(const RowPointers& rows, Scaling scaling) {
   const bool are_times = std::ranges::all_of(rows, [](const FactorRow* row) { return KnowsTimesOnly(*row); });
   std::optional<WorkGrowth> growth = are_times ? GrowthToFastest(rows) : GrowthOfWork(rows);
   if (!growth) return {};
-  if (!growth->work && !are_times) growth->work = GrowthBehindScalability(rows, *growth, scaling);
+  if (!growth->work && !are_times) {
+    // In a table from elsewhere that gives neither totals nor times, scalability is 1 / growth of computation for
+    // strong scaling, processes / growth for weak.
+    const auto scalability =
+        RatioOf(rows, *growth, [](const FactorRow& row) { return row.values[Factor::kComputationScalability]; });
+    if (scalability) growth->work = (scaling == Scaling::kWeak ? growth->processes : 1) / *scalability;
+  }
   const ScalingFit fit = FitOf(*growth, scaling);
   const bool other_fits = growth->work && FitOf(*growth, Other(scaling)) == ScalingFit::kFits;
   return {fit, InWords(*growth, scaling),
@@ -97,20 +94,6 @@ double SecondsOf(const RowsOfPhase& phase) { return phase.rows.front()->runtime.
 // The scaling of the phase's series, where series differ.
 std::optional<Scaling> ScalingOfPhase(const FactorTable& table, const RowPointers& rows) {
   return table.scaling ? table.scaling : ScalingShownBy(rows);
-}
-
-// Work of a smaller phase need not grow as that of the program, but of one that is about as long it should.
-void AddExcludedPhases(const FactorTable& table, Scaling scaling, const std::vector<RowsOfPhase>& phases,
-                       const RowsOfPhase& longest, Diagnostics& diagnostics) {
-  const std::string& series = longest.key.series;
-  for (const RowsOfPhase& phase : phases) {
-    const bool is_long = SecondsOf(phase) >= kAboutAsLong * SecondsOf(longest);
-    if (phase.key.series != series || phase.key == longest.key || !is_long) continue;
-    const PhaseFit fit = FitOfPhase(phase.rows, scaling);
-    if (fit.fit != ScalingFit::kExcluded) continue;
-    diagnostics.Add(anomaly::kScalingUnlikely, 1,
-                    WithSeries(series, "phase " + phase.key.phase.Text() + ": " + DoubtIn(table, scaling, fit)));
-  }
 }
 
 }  // namespace
@@ -198,7 +181,16 @@ void CheckScaling(FactorTable& table, const std::string& where) {
     if (fit.fit == ScalingFit::kExcluded) {
       throw Error(ErrorKind::kUsage, where, WithSeries(longest.key.series, fit.Excluded()), kAdvice);
     } else if (fit.fit == ScalingFit::kFits) {
-      AddExcludedPhases(table, *scaling, phases, longest, of_phases);
+      // Work of a smaller phase need not grow as that of the program, but of one that is about as long it should.
+      for (const RowsOfPhase& phase : phases) {
+        const bool is_long = SecondsOf(phase) >= kAboutAsLong * SecondsOf(longest);
+        if (phase.key.series != longest.key.series || phase.key == longest.key || !is_long) continue;
+        const PhaseFit of_phase = FitOfPhase(phase.rows, *scaling);
+        if (of_phase.fit != ScalingFit::kExcluded) continue;
+        of_phases.Add(anomaly::kScalingUnlikely, 1,
+                      WithSeries(longest.key.series,
+                                 "phase " + phase.key.phase.Text() + ": " + DoubtIn(table, *scaling, of_phase)));
+      }
     } else {
       diagnostics.Add(anomaly::kScalingUnlikely, 1, WithSeries(longest.key.series, DoubtIn(table, *scaling, fit)));
     }
@@ -334,26 +326,22 @@ std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
   return implied;
 }
 
-void RefuseOtherThanShown(const FactorTable& table, Scaling scaling) {
-  const std::vector<RowsOfPhase> phases = LongestPhases(table);
-  for (const RowsOfPhase& longest : phases) {
-    const bool is_alone = phases.size() == 1;
-    const std::optional<Scaling> shown = is_alone ? table.scaling : ScalingOfPhase(table, longest.rows);
-    if (!shown || *shown == scaling) continue;
-    const std::string of = is_alone ? "the table" : "series " + longest.key.series;
-    throw Error(ErrorKind::kUsage, "--scaling " + ToString(scaling),
-                "times and efficiencies of " + of + " show " + ToString(*shown) + " scaling",
-                "correct the table, or leave --scaling out");
-  }
-}
-
 }  // namespace
 
 void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
   if (!table.scaling) {
     table.scaling = ImpliedScaling(table);
     if (table.scaling) table.scaling_source = kShownByTimes;
-    if (scaling) RefuseOtherThanShown(table, *scaling);
+    const std::vector<RowsOfPhase> phases = scaling ? LongestPhases(table) : std::vector<RowsOfPhase>();
+    for (const RowsOfPhase& longest : phases) {
+      const bool is_alone = phases.size() == 1;
+      const std::optional<Scaling> shown = is_alone ? table.scaling : ScalingOfPhase(table, longest.rows);
+      if (!shown || *shown == *scaling) continue;
+      const std::string of = is_alone ? "the table" : "series " + longest.key.series;
+      throw Error(ErrorKind::kUsage, "--scaling " + ToString(*scaling),
+                  "times and efficiencies of " + of + " show " + ToString(*shown) + " scaling",
+                  "correct the table, or leave --scaling out");
+    }
   }
   // Where no factor depends on the scaling yet, --scaling may replace what the table says or what was guessed.
   const bool is_compared = std::ranges::any_of(table.rows, [](const FactorRow& row) {

@@ -196,26 +196,20 @@ double Product(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// The pattern in which the samples of several runs vary: the mean of their deviations, each of length 1, so that no
-// run with much noise outweighs the others. Empty when none varies.
-std::vector<double> PatternOf(const std::vector<std::vector<double>>& runs) {
+// The error of a run's samples once the pattern of the others is taken out of them, as much of it as there is. That
+// takes one of the B - 1 directions in which they can vary; the others show the error.
+double ErrorBeside(const std::vector<double>& own, const std::vector<std::vector<double>>& others,
+                   const BlockSamples& run) {
+  // The mean of the deviations of the others, each of length 1, so that no run with much noise outweighs the rest.
   std::vector<double> pattern;
-  for (const std::vector<double>& run : runs) {
-    const std::vector<double> deviations = Centred(run);
+  for (const std::vector<double>& other : others) {
+    const std::vector<double> deviations = Centred(other);
     const double length = std::sqrt(Product(deviations, deviations));
     if (length < kNoVariation) continue;
     pattern.resize(deviations.size());
     for (std::size_t i = 0; i < pattern.size(); ++i) pattern[i] += deviations[i] / length;
   }
-  return Product(pattern, pattern) > 0 ? pattern : std::vector<double>();
-}
-
-// The error of a run's samples once the pattern of the others is taken out of them, as much of it as there is. That
-// takes one of the B - 1 directions in which they can vary; the others show the error.
-double ErrorBeside(const std::vector<double>& own, const std::vector<std::vector<double>>& others,
-                   const BlockSamples& run) {
-  const std::vector<double> pattern = PatternOf(others);
-  if (pattern.empty()) return JackknifeError(own, run.iterations, run.block_size);
+  if (!(Product(pattern, pattern) > 0)) return JackknifeError(own, run.iterations, run.block_size);
   std::vector<double> rest = Centred(own);
   const double amount = Product(rest, pattern) / Product(pattern, pattern);
   for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= amount * pattern[i];
@@ -244,39 +238,6 @@ std::vector<std::vector<double>> SamplesOf(const BlockSamples& run) {
   return all;
 }
 
-// Once all runs are known, so is what they have in common.
-void UseSamples(const std::vector<FactorRow*>& rows) {
-  std::vector<BlockSamples> samples;
-  std::vector<FactorRow*> sampled;
-  for (FactorRow* row : rows) {
-    if (!row->samples || !row->totals) continue;
-    samples.push_back(*row->samples);
-    sampled.push_back(row);
-    row->samples.reset();
-  }
-  const auto errors = ErrorsOf(samples);
-  for (std::size_t i = 0; i < sampled.size(); ++i) {
-    const auto& [of_factors, relative] = errors[i];
-    sampled[i]->standard_errors = of_factors;
-    sampled[i]->totals->errors = relative;
-    if (sampled[i]->runtime) sampled[i]->runtime_error = *sampled[i]->runtime * relative.elapsed;
-  }
-}
-
-void AddComparisonErrors(FactorRow& row, const RelativeErrors& errors) {
-  const auto set = [&](Factor factor, std::optional<double> relative) {
-    std::optional<double>& known = row.standard_errors[factor];
-    if (!known && row.values[factor] && relative) known = *row.values[factor] * *relative;
-  };
-  // avg t / T times the reference's work per Σ t: of the run itself only T is left in it.
-  set(Factor::kGlobalEfficiency, errors.elapsed);
-  set(Factor::kComputationScalability, errors.useful);
-  set(Factor::kInstructionScaling, errors.instructions);
-  set(Factor::kIpcScaling, errors.ipc);
-  set(Factor::kFrequencyScaling, errors.frequency);
-  set(Factor::kSpeedup, errors.elapsed);
-}
-
 }  // namespace
 
 std::vector<std::pair<FactorValues, RelativeErrors>> ErrorsOf(const std::vector<BlockSamples>& runs) {
@@ -302,9 +263,36 @@ std::vector<std::pair<FactorValues, RelativeErrors>> ErrorsOf(const std::vector<
 }
 
 void AddErrors(const std::vector<FactorRow*>& rows) {
-  UseSamples(rows);
+  // Once all runs are known, so is what they have in common.
+  std::vector<BlockSamples> samples;
+  std::vector<FactorRow*> sampled;
   for (FactorRow* row : rows) {
-    if (row->totals && row->totals->errors) AddComparisonErrors(*row, *row->totals->errors);
+    if (!row->samples || !row->totals) continue;
+    samples.push_back(*row->samples);
+    sampled.push_back(row);
+    row->samples.reset();
+  }
+  const auto errors = ErrorsOf(samples);
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    const auto& [of_factors, relative] = errors[i];
+    sampled[i]->standard_errors = of_factors;
+    sampled[i]->totals->errors = relative;
+    if (sampled[i]->runtime) sampled[i]->runtime_error = *sampled[i]->runtime * relative.elapsed;
+  }
+  for (FactorRow* row : rows) {
+    if (!row->totals || !row->totals->errors) continue;
+    const RelativeErrors& of_row = *row->totals->errors;
+    const auto set = [&](Factor factor, std::optional<double> relative) {
+      std::optional<double>& known = row->standard_errors[factor];
+      if (!known && row->values[factor] && relative) known = *row->values[factor] * *relative;
+    };
+    // avg t / T times the reference's work per Σ t: of the run itself only T is left in it.
+    set(Factor::kGlobalEfficiency, of_row.elapsed);
+    set(Factor::kComputationScalability, of_row.useful);
+    set(Factor::kInstructionScaling, of_row.instructions);
+    set(Factor::kIpcScaling, of_row.ipc);
+    set(Factor::kFrequencyScaling, of_row.frequency);
+    set(Factor::kSpeedup, of_row.elapsed);
   }
 }
 

@@ -323,11 +323,6 @@ const FactorRow* RowWithLargest(const std::vector<FactorRow>& rows, Factor facto
   return largest;
 }
 
-const FactorRow& RowAt(const std::vector<FactorRow>& rows, std::int64_t cores) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const FactorRow& row) { return row.cores == cores; });
-  return found == rows.end() ? rows.front() : *found;
-}
-
 std::string OnCores(const FactorRow& row) { return "on " + FormatCoreCount(static_cast<double>(row.cores)); }
 
 std::string CauseOf(Factor factor, double value) {
@@ -351,30 +346,16 @@ std::string CauseOf(Factor factor, double value) {
   }
 }
 
-// The run that computation scalability is 1 of, the smallest of them.
-const FactorRow& ReferenceIn(const std::vector<FactorRow>& rows) {
-  const FactorRow* reference = &rows.front();
-  const auto rank = [](const FactorRow& row) {
-    const std::optional<double>& scalability = row.values[Factor::kComputationScalability];
-    return std::pair(!scalability || std::fabs(*scalability - 1) > 1e-9, row.cores);
-  };
-  for (const FactorRow& row : rows) {
-    if (rank(row) < rank(*reference)) reference = &row;
-  }
-  return *reference;
-}
-
-std::string Threads(const FactorRow& row) {
-  return fmt::format("{} thread{} a process", row.threads, row.threads == 1 ? "" : "s");
-}
-
 // The cause of computation scalability: other threads, else its parts where they are known.
 std::string CauseOfScalability(const FactorRow& row, const FactorRow& reference) {
   if (row.threads != reference.threads) {
+    const auto threads = [](const FactorRow& one) {
+      return fmt::format("{} thread{} a process", one.threads, one.threads == 1 ? "" : "s");
+    };
     return fmt::format(
         "this run has {} and the run compared with {}, and computation is that of processes, so it is less where more "
         "threads share it; compare runs with as many threads",
-        Threads(row), Threads(reference));
+        threads(row), threads(reference));
   }
   std::vector<std::string> causes;
   for (const Factor part : {Factor::kInstructionScaling, Factor::kIpcScaling, Factor::kFrequencyScaling}) {
@@ -407,10 +388,16 @@ std::string WhySuperlinear(const std::vector<FactorRow>& rows, double largest, s
                               FormatFactor(*parallel_there));
   }
   if (by_scalability > kMatters && *scalability->values[Factor::kComputationScalability] > kMatters) {
+    // Without a baseline the run that computation scalability is 1 of, the smallest of them.
+    const auto place = [&](const FactorRow& row) {
+      const std::optional<double>& value = row.values[Factor::kComputationScalability];
+      return std::pair(baseline ? row.cores != *baseline : !value || std::fabs(*value - 1) > 1e-9,
+                       baseline ? 0 : row.cores);
+    };
+    const FactorRow& reference = *std::ranges::min_element(rows, {}, place);
     return text + fmt::format("come from computation scalability ({} {}): {}.",
                               FormatFactor(*scalability->values[Factor::kComputationScalability]),
-                              OnCores(*scalability),
-                              CauseOfScalability(*scalability, baseline ? RowAt(rows, *baseline) : ReferenceIn(rows)));
+                              OnCores(*scalability), CauseOfScalability(*scalability, reference));
   }
   return text + fmt::format("are {}; they are {}.", kReal, kWrong);
 }

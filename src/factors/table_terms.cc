@@ -22,14 +22,8 @@ namespace {
 // below that of any file.
 constexpr double kOne = 1e-9;
 
-// The scaling of a series, and why.
-struct Decision {
-  std::optional<Scaling> scaling;
-  std::string source, detail;  // empty where the table shows it
-};
-
 // Growth by traces. Where no runs have as many threads, cores stand for processes.
-Decision DecideByWork(RowPointers rows) {
+std::optional<Scaling> DecideByWork(RowPointers rows, std::string& source, std::string& detail) {
   std::erase_if(rows, [](const FactorRow* row) { return !row->totals; });
   std::optional<WorkGrowth> growth = GrowthOfWork(rows);
   if (!growth) {
@@ -37,31 +31,13 @@ Decision DecideByWork(RowPointers rows) {
     for (const FactorRow* row : rows) by_cores.emplace_back(*row).threads = 1;
     growth = GrowthOfWork(PointersTo(by_cores));
   }
-  if (!growth || !growth->work) return {};
+  if (!growth || !growth->work) return std::nullopt;
   const Scaling scaling = *growth->work > std::sqrt(growth->processes) ? Scaling::kWeak : Scaling::kStrong;
-  const std::string source = growth->is_instructions ? "instructions" : "useful time";
-  return {scaling, source,
-          fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", source,
-                      growth->is_instructions ? "grow" : "grows", *growth->work, growth->first, growth->last,
-                      ToString(scaling))};
-}
-
-Decision DecideByTimes(const RowPointers& rows) {
-  const std::optional<WorkGrowth> growth = GrowthToFastest(rows);
-  if (!growth || *growth->TimeRatio() > kFasterTime) return {};
-  return {Scaling::kStrong, kShownByTimes,
-          fmt::format("run times become {:.3g} times as long from {} to {} cores: strong scaling", *growth->TimeRatio(),
-                      growth->first, growth->last)};
-}
-
-// "20 s on 24 cores and 20 s on 72: efficiency 0.333 if strong, 1.000 if weak"
-std::string BothReadings(const std::map<std::int64_t, double>& seconds) {
-  const auto [first, first_seconds] = *seconds.begin();
-  const auto [last, last_seconds] = *seconds.rbegin();
-  const double weak = first_seconds / last_seconds;
-  return fmt::format("{:.4g} s on {} core{}, {:.4g} s on {}: efficiency {} if strong, {} if weak", first_seconds, first,
-                     first == 1 ? "" : "s", last_seconds, last,
-                     FormatFactor(weak * static_cast<double>(first) / static_cast<double>(last)), FormatFactor(weak));
+  source = growth->is_instructions ? "instructions" : "useful time";
+  detail = fmt::format("{} {} {:.3g} times from {} to {} cores: {} scaling", source,
+                       growth->is_instructions ? "grow" : "grows", *growth->work, growth->first, growth->last,
+                       ToString(scaling));
+  return scaling;
 }
 
 std::string OfSeries(const std::string& series) { return series.empty() ? "" : "series " + series + ": "; }
@@ -72,7 +48,14 @@ void RefuseUndecided(const std::vector<RowsOfPhase>& phases, const std::map<std:
   for (const RowsOfPhase& phase : phases) {
     const std::map<std::int64_t, double> seconds = MedianTimes(phase.rows);
     if (decided.contains(phase.key.series) || seconds.size() < 2) continue;
-    undecided.push_back(OfSeries(phase.key.series) + BothReadings(seconds));
+    const auto [first, first_seconds] = *seconds.begin();
+    const auto [last, last_seconds] = *seconds.rbegin();
+    const double weak = first_seconds / last_seconds;
+    const double strong = weak * static_cast<double>(first) / static_cast<double>(last);
+    undecided.push_back(OfSeries(phase.key.series) +
+                        fmt::format("{:.4g} s on {} core{}, {:.4g} s on {}: efficiency {} if strong, {} if weak",
+                                    first_seconds, first, first == 1 ? "" : "s", last_seconds, last,
+                                    FormatFactor(strong), FormatFactor(weak)));
   }
   if (undecided.empty()) return;
   const std::string more = undecided.size() == 1 ? "" : fmt::format(" (and {} more series)", undecided.size() - 1);
@@ -85,23 +68,6 @@ bool IsWithoutParts(const FactorRow& row) {
   return !row.totals && std::ranges::none_of(AllFactors(), [&](const FactorType& type) {
     return row.values[type.factor] && type.factor != Factor::kGlobalEfficiency && type.factor != Factor::kSpeedup;
   });
-}
-
-// The number of cores at which the scalabilities and speedups that a table from elsewhere gives are 1.
-std::optional<std::int64_t> ImpliedReference(const FactorTable& table) {
-  std::map<std::int64_t, bool> is_one;
-  const std::vector<FactorType> types = FactorsThatAreOneAtReference();
-  for (const FactorRow& row : table.rows) {
-    for (const FactorType& type : types) {
-      if (row.totals || !row.values[type.factor]) continue;
-      const bool one = std::fabs(*row.values[type.factor] - 1) < kOne;
-      is_one[row.cores] = is_one.try_emplace(row.cores, true).first->second && one;
-    }
-  }
-  for (const auto& [cores, one] : is_one) {
-    if (one) return cores;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -118,14 +84,21 @@ std::map<std::string, Scaling> DecideScaling(FactorTable& table, Diagnostics& di
   std::map<Scaling, std::string> details;  // in the first series that scales so
   for (const RowsOfPhase& phase : phases) {
     const std::string& series = phase.key.series;
-    Decision decision{ScalingShownBy(phase.rows), "", ""};
-    if (!decision.scaling) decision = DecideByWork(phase.rows);
-    if (!decision.scaling && are_times) decision = DecideByTimes(phase.rows);
-    if (!decision.scaling) continue;
-    decided[series] = *decision.scaling;
-    if (decision.source.empty()) continue;
-    sources.push_back(decision.source);
-    details.try_emplace(*decision.scaling, OfSeries(phases.size() > 1 ? series : "") + decision.detail);
+    std::string source, detail;  // empty where the table shows it
+    std::optional<Scaling> scaling = ScalingShownBy(phase.rows);
+    if (!scaling) scaling = DecideByWork(phase.rows, source, detail);
+    const std::optional<WorkGrowth> growth = !scaling && are_times ? GrowthToFastest(phase.rows) : std::nullopt;
+    if (growth && !(*growth->TimeRatio() > kFasterTime)) {
+      scaling = Scaling::kStrong;
+      source = kShownByTimes;
+      detail = fmt::format("run times become {:.3g} times as long from {} to {} cores: strong scaling",
+                           *growth->TimeRatio(), growth->first, growth->last);
+    }
+    if (!scaling) continue;
+    decided[series] = *scaling;
+    if (source.empty()) continue;
+    sources.push_back(source);
+    details.try_emplace(*scaling, OfSeries(phases.size() > 1 ? series : "") + detail);
   }
   if (are_times) RefuseUndecided(phases, decided);
   if (decided.empty()) return decided;
@@ -146,9 +119,19 @@ void ChooseReference(FactorTable& table) {
   std::set<std::int64_t> cores;
   for (const FactorRow& row : table.rows) cores.insert(row.cores);
   if (cores.empty()) return;
-  if (!table.reference) table.reference = ImpliedReference(table);
   if (!table.reference) {
-    table.reference = *cores.begin();
+    // The number of cores at which the scalabilities and speedups that a table from elsewhere gives are 1.
+    std::map<std::int64_t, bool> is_one;
+    const std::vector<FactorType> types = FactorsThatAreOneAtReference();
+    for (const FactorRow& row : table.rows) {
+      for (const FactorType& type : types) {
+        if (row.totals || !row.values[type.factor]) continue;
+        const bool one = std::fabs(*row.values[type.factor] - 1) < kOne;
+        is_one[row.cores] = is_one.try_emplace(row.cores, true).first->second && one;
+      }
+    }
+    const auto implied = std::ranges::find_if(is_one, [](const auto& count) { return count.second; });
+    table.reference = implied == is_one.end() ? *cores.begin() : implied->first;
     return;
   }
   if (cores.contains(*table.reference)) return;
@@ -309,14 +292,6 @@ namespace {
               "make the table anew from the traces, or predict from factors.json, which knows the totals");
 }
 
-void RefuseOtherScaling(const FactorRow& row, Scaling scaling) {
-  for (const FactorType& type : FactorsThatAreOneAtReference()) {
-    if (!row.values[type.factor]) continue;
-    RefuseTerms(row, fmt::format("{} was made for {} scaling and cannot be made anew", type.id,
-                                 ToString(scaling == Scaling::kWeak ? Scaling::kStrong : Scaling::kWeak)));
-  }
-}
-
 // Divides what rows without totals say of scalability by what they say at the new reference: the median of the repeats
 // there, of inverses since times stand in the denominator.
 void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference, bool is_scaling_known) {
@@ -377,7 +352,13 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
     if (other_reference) MoveReference(rows, *table.reference, table.scaling.has_value());
     for (FactorRow* row : rows) {
       if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times
-      if (other_scaling && !row->totals) RefuseOtherScaling(*row, *scaling);
+      if (other_scaling && !row->totals) {
+        for (const FactorType& type : FactorsThatAreOneAtReference()) {
+          if (!row->values[type.factor]) continue;
+          RefuseTerms(*row, fmt::format("{} was made for {} scaling and cannot be made anew", type.id,
+                                        ToString(*scaling == Scaling::kWeak ? Scaling::kStrong : Scaling::kWeak)));
+        }
+      }
       if ((other_scaling || other_reference) && row->totals) ForgetComparison(*row);
     }
   }

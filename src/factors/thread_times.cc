@@ -160,17 +160,6 @@ std::vector<TeamThread> TeamThreadsOfRank(const Trace& trace, std::size_t rank) 
   return threads;
 }
 
-// From every fork of a team that the thread is in to its join.
-std::vector<ActivityChange> TimesOfForks(const RankTeams& teams, std::size_t thread) {
-  std::vector<ActivityChange> changes;
-  for (const TeamSpan& span : teams.threads[thread].spans) {
-    if (span.fork == kNoFork) continue;
-    changes.push_back({teams.forks[span.fork].fork.tick, Activity::kOutside, true});
-    changes.push_back({teams.forks[span.fork].join.tick, Activity::kOutside, false});
-  }
-  return changes;
-}
-
 }  // namespace
 
 Tick ThreadTicks::OutsideMpi() const {
@@ -210,7 +199,12 @@ Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
   for (const ActivityChange& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
   for (std::size_t i = 1; i < teams.threads.size(); ++i) {
     const std::vector<ActivityChange> of_worker = ReadActivities(trace.regions, teams.threads[i]);
-    const std::vector<ActivityChange> expected = TimesOfForks(teams, i);
+    std::vector<ActivityChange> expected;  // from every fork of a team that the thread is in to its join
+    for (const TeamSpan& span : teams.threads[i].spans) {
+      if (span.fork == kNoFork) continue;
+      expected.push_back({teams.forks[span.fork].fork.tick, Activity::kOutside, true});
+      expected.push_back({teams.forks[span.fork].join.tick, Activity::kOutside, false});
+    }
     Cursor main(of_main, Activity::kWork), own(of_worker, Activity::kOutside), forks(expected, Activity::kOutside);
     Segments& segments = ranks_[rank].emplace_back();
     for (Tick tick = kBefore; tick != kNever; tick = std::min({main.next(), own.next(), forks.next()})) {

@@ -26,31 +26,6 @@ void ForEachPause(const RankTimeline& timeline, const Interval& interval, Visit 
   }
 }
 
-// Counts within the pauses of an interval. A pause cut by the interval's edge counts with its share by time.
-double PausedCount(const RankTimeline& timeline, std::size_t counter, const Interval& interval) {
-  double count = 0;
-  ForEachPause(timeline, interval, [&](const Pause& pause, Tick begin, Tick end) {
-    const Tick length = timeline.event_tick(pause.end_event) - timeline.event_tick(pause.begin_event);
-    if (length <= 0) return;
-    const double whole =
-        timeline.counter_at_event(counter, pause.end_event) - timeline.counter_at_event(counter, pause.begin_event);
-    count += whole * (static_cast<double>(end - begin) / static_cast<double>(length));
-  });
-  return count;
-}
-
-// Computation before the rank's own begin in the replay of a whole run: the rank has started later than others. In a
-// trace cut out of a run, and in every other phase, ranks did something else before.
-std::vector<Tick> BeforeOwnBegins(const Trace& trace, const PhaseCut& cut) {
-  std::vector<Tick> before(trace.size());
-  if (cut.spec.kind != PhaseSpec::Kind::kWholeRun || trace.IsCutOut()) return before;
-  const Tick first = cut.begin();
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (cut.ranks[rank].present) before[rank] = cut.ranks[rank].window.begin.tick - first;
-  }
-  return before;
-}
-
 }  // namespace
 
 Tick PausedTicks(const RankTimeline& timeline, const Interval& interval) {
@@ -91,7 +66,15 @@ double UsefulCount(const RankTimeline& timeline, std::size_t counter, const Inte
   }
   double in_calls = 0;
   for (std::size_t call = first; call < end; ++call) in_calls += timeline.counter_in_call(counter, call);
-  return std::max(0.0, at_end - at_begin - in_calls - PausedCount(timeline, counter, interval));
+  double in_pauses = 0;  // a pause cut by the interval's edge counts with its share by time
+  ForEachPause(timeline, interval, [&](const Pause& pause, Tick begin, Tick stop) {
+    const Tick length = timeline.event_tick(pause.end_event) - timeline.event_tick(pause.begin_event);
+    if (length <= 0) return;
+    const double whole =
+        timeline.counter_at_event(counter, pause.end_event) - timeline.counter_at_event(counter, pause.begin_event);
+    in_pauses += whole * (static_cast<double>(stop - begin) / static_cast<double>(length));
+  });
+  return std::max(0.0, at_end - at_begin - in_calls - in_pauses);
 }
 
 Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut, const ThreadStates* threads) {
@@ -250,13 +233,17 @@ void UseThreads(const Trace& trace, const PhaseCut& cut, const std::vector<Threa
 PhaseTotals SumRanks(const Trace& trace, const PhaseCut& cut, const std::vector<Tick>& useful,
                      const std::vector<Tick>& paused) {
   PhaseTotals totals;
-  const std::vector<Tick> before = BeforeOwnBegins(trace, cut);
+  // A rank that starts later than others in a whole run computes before its own begin. In a trace cut out of a run, and
+  // in every other phase, ranks did something else before.
+  const bool is_run = cut.spec.kind == PhaseSpec::Kind::kWholeRun && !trace.IsCutOut();
+  const Tick first = is_run ? cut.begin() : 0;
   Tick total = 0, total_paused = 0, largest = 0, largest_computation = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     total += useful[rank];
     total_paused += paused[rank];
     largest = std::max(largest, useful[rank]);
-    largest_computation = std::max(largest_computation, before[rank] + useful[rank] + paused[rank]);
+    const Tick before = is_run && cut.ranks[rank].present ? cut.ranks[rank].window.begin.tick - first : 0;
+    largest_computation = std::max(largest_computation, before + useful[rank] + paused[rank]);
   }
   totals.total_useful = trace.Seconds(total);
   totals.average_useful = totals.total_useful / static_cast<double>(cut.CountedRanks().size());

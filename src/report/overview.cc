@@ -39,7 +39,7 @@ Chart OverviewChart(const Results& results, const PhaseProjection& phase, const 
   const FactorProjection* headline = Headline(phase);
   for (const FactorProjection* projection : factors) {
     ChartSeries series = FactorSeries(*projection, projection == headline);
-    const FactorLook& look = Describe(projection->factor).look;
+    const FactorType& look = Describe(projection->factor);
     series.name = Name(projection->factor);
     series.is_chosen = true;
     series.color = look.color;
@@ -144,7 +144,7 @@ Data LostTime(const Ends& ends, const std::string& heading) {
     Band drawn{FormatCores(cores), {}};
     const std::vector<double> shares = LossShares(split);
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      drawn.second.emplace_back(shares[i], Describe(split.parts[i].first).look.color);
+      drawn.second.emplace_back(shares[i], Describe(split.parts[i].first).color);
     }
     return drawn;
   };
@@ -166,7 +166,7 @@ Data LostTime(const Ends& ends, const std::string& heading) {
     rows.push_back({{"name", type.name},
                     {"factor", type.id},
                     {"affects", Join(affected, " ")},
-                    {"color", std::to_string(type.look.color)},
+                    {"color", std::to_string(type.color)},
                     {"measured", FormatPercent(before[i])},
                     {"projected", ends.projected ? FormatPercent(after[i]) : ""},
                     {"isWorst", worst && type.factor == worst->first}});
