@@ -71,8 +71,7 @@ class Sampler {
         log_limit_(std::log(limit.value_or(1))),
         parameters_(fit.parameters.size()),
         grid_(ScatterGrid(CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter)),
-        density_(parameters_, kTails),
-        step_(ToIndex(parameters_)) {
+        density_(parameters_, kTails) {
     const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
     double widest = 0;
     for (std::size_t i = 0; i < fit.points.size(); ++i) {
@@ -87,7 +86,7 @@ class Sampler {
     }
     log_width_ = std::log(std::max(kNarrowest, kNarrowest + widest / 2));
     for (std::size_t i = 0; i < parameters_; ++i) {
-      if (!model.parameters[i].prior) free_.push_back(i);
+      if (!model.parameters[i].prior_deviation) free_.push_back(i);
     }
     for (const double cores : ReferenceCores(fit.points, free_.size())) reference_.push_back(At(cores));
     for (const double cores : reach) reach_.push_back(At(cores));
@@ -149,13 +148,6 @@ class Sampler {
     return std::isfinite(sum) ? sum : kNever;
   }
 
-  bool IsWithinBounds(const std::vector<double>& parameters) const {
-    for (std::size_t i = 0; i < parameters_; ++i) {
-      if (parameters[i] < bounds_[i].low || parameters[i] > bounds_[i].high) return false;
-    }
-    return true;
-  }
-
   static double StepAt(double parameter) { return 1e-6 * std::max(1e-3, std::fabs(parameter)); }
 
   // Small ones at once; most models have two parameters.
@@ -196,10 +188,10 @@ class Sampler {
       // The ellipse lies around the fit, moved to where priors of parameters draw it.
       Eigen::VectorXd pull = Eigen::VectorXd::Zero(jacobian.cols());
       for (std::size_t i = 0; i < parameters_; ++i) {
-        const auto& prior = model_.parameters[i].prior;
-        const double own = 1 / Square(prior ? prior->deviation : RangeOf(i));
+        const ModelParameter& parameter = model_.parameters[i];
+        const double own = 1 / Square(parameter.prior_deviation ? *parameter.prior_deviation : RangeOf(i));
         precision(ToIndex(i), ToIndex(i)) += own;
-        if (prior) pull(ToIndex(i)) = own * (prior->mean - fit_.parameters[i]);
+        if (parameter.prior_deviation) pull(ToIndex(i)) = own * (parameter.prior_mean - fit_.parameters[i]);
       }
       const Eigen::LLT<Eigen::MatrixXd> decomposition(precision);
       centres_.push_back(decomposition.solve(pull));
@@ -235,28 +227,24 @@ class Sampler {
     std::size_t of_grid = 0;
     double passed = share_.front();
     std::vector<double> parameters(parameters_);
+    Eigen::VectorXd step(ToIndex(parameters_));
     for (int i = 0; i < kDraws; ++i) {
       const double position = (i + 0.5) / kDraws;
       while (of_grid + 1 < share_.size() && passed < position) passed += share_[++of_grid];
-      const double log_proposal = Draw(of_grid, parameters, random);
-      if (!IsWithinBounds(parameters)) continue;
+      for (double& one : step) one = random.Normal();
+      const double chi_squared = 2 * (random.Exponential() + random.Exponential());  // with kTails degrees of freedom
+      step *= std::sqrt(kTails / chi_squared);
+      const double log_proposal = density_.Log(step.squaredNorm()) - log_volumes_[of_grid];
+      factors_[of_grid].triangularView<Eigen::Lower>().transpose().solveInPlace(step);
+      bool is_beyond = false;
+      for (std::size_t k = 0; k < parameters_; ++k) {
+        parameters[k] = fit_.parameters[k] + (centres_[of_grid](ToIndex(k)) + step(ToIndex(k)));
+        is_beyond |= parameters[k] < bounds_[k].low || parameters[k] > bounds_[k].high;
+      }
+      if (is_beyond) continue;
       drawn_.push_back({of_grid, log_proposal, 0});
       for (std::size_t k = 0; k < parameters_; ++k) columns_[k].push_back(parameters[k]);
     }
-  }
-
-  // Returns the logarithm of the density of the proposal there.
-  double Draw(std::size_t of_grid, std::vector<double>& parameters, Random& random) {
-    Eigen::VectorXd& step = step_;
-    for (std::size_t i = 0; i < parameters_; ++i) step(ToIndex(i)) = random.Normal();
-    const double chi_squared = 2 * (random.Exponential() + random.Exponential());  // with kTails degrees of freedom
-    step *= std::sqrt(kTails / chi_squared);
-    const double log_proposal = density_.Log(step.squaredNorm()) - log_volumes_[of_grid];
-    factors_[of_grid].triangularView<Eigen::Lower>().transpose().solveInPlace(step);
-    for (std::size_t i = 0; i < parameters_; ++i) {
-      parameters[i] = fit_.parameters[i] + (centres_[of_grid](ToIndex(i)) + step(ToIndex(i)));
-    }
-    return log_proposal;
   }
 
   // Values of all draws at one place.
@@ -303,9 +291,9 @@ class Sampler {
       Drawn& draw = drawn_[i];
       double prior = 0;
       for (std::size_t k = 0; k < parameters_; ++k) {
-        if (const auto& own = model_.parameters[k].prior) {
-          prior -= Square((columns_[k][i] - own->mean) / own->deviation) / 2 +
-                   std::log(own->deviation * std::sqrt(2 * std::numbers::pi));
+        if (const auto& deviation = model_.parameters[k].prior_deviation) {
+          prior -= Square((columns_[k][i] - model_.parameters[k].prior_mean) / *deviation) / 2 +
+                   std::log(*deviation * std::sqrt(2 * std::numbers::pi));
         }
       }
       if (!free_.empty()) prior = prior + log_volumes[i] - static_cast<double>(free_.size()) * log_width_;
@@ -363,8 +351,6 @@ class Sampler {
   std::vector<std::size_t> free_;  // parameters without a prior of their own
   std::vector<PlacedModel> reference_;
   const StudentDensity density_;
-  // Room for one draw, kept because memory for each would take longer than the draw.
-  Eigen::VectorXd step_;
   double log_width_ = 0;
   std::vector<Eigen::VectorXd> centres_;  // centres of the ellipses, from the fit, one a scatter
   std::vector<Eigen::MatrixXd> factors_;  // factors of the precisions, one a scatter
@@ -406,16 +392,6 @@ std::vector<double> ResidualsOf(const ScalingModel& model, int dimension, const 
   return residuals;
 }
 
-// The diagonal of J (JᵀJ)⁻¹ Jᵀ, for as many parameters as the points determine.
-std::vector<double> LeveragesOf(const Eigen::MatrixXd& jacobian) {
-  const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> decomposition(jacobian);
-  const Eigen::MatrixXd basis =
-      decomposition.householderQ() * Eigen::MatrixXd::Identity(jacobian.rows(), decomposition.rank());
-  std::vector<double> leverages;
-  for (Eigen::Index row = 0; row < jacobian.rows(); ++row) leverages.push_back(basis.row(row).squaredNorm());
-  return leverages;
-}
-
 // Sets how much the points count; leaves it when they count alike, or nothing can be found.
 void FindWeights(const ScalingModel& model, const std::vector<IntervalBounds>& bounds, FittedModel& fit) {
   const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
@@ -426,8 +402,14 @@ void FindWeights(const ScalingModel& model, const std::vector<IntervalBounds>& b
     if (!first.converged) return;
     const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, fit.points, found, first.parameters);
     if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
-    scatter = ScatterOf(errors, shapes, found, ResidualsOf(model, fit.dimension, fit.points, first.parameters),
-                        LeveragesOf(jacobian));
+    // The diagonal of J (JᵀJ)⁻¹ Jᵀ, for as many parameters as the points determine.
+    const Eigen::ColPivHouseholderQR<Eigen::MatrixXd> decomposition(jacobian);
+    const Eigen::MatrixXd basis =
+        decomposition.householderQ() * Eigen::MatrixXd::Identity(jacobian.rows(), decomposition.rank());
+    std::vector<double> leverages;
+    for (Eigen::Index row = 0; row < jacobian.rows(); ++row) leverages.push_back(basis.row(row).squaredNorm());
+    const auto residuals = ResidualsOf(model, fit.dimension, fit.points, first.parameters);
+    scatter = ScatterOf(errors, shapes, found, residuals, leverages);
     found = WeightsOf(errors, shapes, scatter);
   }
   if (HardlyDiffer(found)) return;
@@ -507,22 +489,6 @@ bool StaysInRange(const Member& member, const std::vector<double>& reach) {
          });
 }
 
-// Picks curves of every member, evenly spaced through the weights of its draws, about as many as it weighs.
-void PickCurves(std::vector<Member>& members) {
-  for (Member& member : members) {
-    const Posterior& posterior = member.posterior;
-    const auto count = static_cast<int>(std::ceil(member.weight * kCurves));
-    double passed = 0;
-    for (std::size_t i = 0; i < posterior.draws.size(); ++i) {
-      passed += posterior.weights[i];
-      while (static_cast<int>(member.curves.size()) < count &&
-             (static_cast<double>(member.curves.size()) + 0.5) / count < passed) {
-        member.curves.push_back(i);
-      }
-    }
-  }
-}
-
 // Weights from logarithms that may be minus infinity. Where all are, no draw of any member was possible: their fits
 // still are, and all count alike.
 void Weigh(std::vector<Member>& members, std::vector<double> logarithms) {
@@ -537,7 +503,20 @@ void Weigh(std::vector<Member>& members, std::vector<double> logarithms) {
     members[i].weight = largest == kNever ? 1 : std::exp(logarithms[i] - largest);
     sum += members[i].weight;
   }
-  for (Member& member : members) member.weight = sum > 0 ? member.weight / sum : 0;
+  for (Member& member : members) {
+    member.weight = sum > 0 ? member.weight / sum : 0;
+    // Curves evenly spaced through the weights of the draws, about as many as the member weighs.
+    const Posterior& posterior = member.posterior;
+    const auto count = static_cast<int>(std::ceil(member.weight * kCurves));
+    double passed = 0;
+    for (std::size_t i = 0; i < posterior.draws.size(); ++i) {
+      passed += posterior.weights[i];
+      while (static_cast<int>(member.curves.size()) < count &&
+             (static_cast<double>(member.curves.size()) + 0.5) / count < passed) {
+        member.curves.push_back(i);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -590,7 +569,6 @@ Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector
     }
   }
   Weigh(ensemble.members, logarithms);
-  PickCurves(ensemble.members);
   std::stable_sort(ensemble.members.begin(), ensemble.members.end(),
                    [](const Member& a, const Member& b) { return a.weight > b.weight; });
   return ensemble;

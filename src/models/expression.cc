@@ -91,30 +91,23 @@ class ExpressionCompiler {
     if (Take("(")) return Sum() && Take(")");
     const std::string_view next = Peek();
     if (next.empty()) return false;
-    if (std::isdigit(static_cast<unsigned char>(next.front())) != 0 || next == ".") return Number();
-    const std::string name = Name();
+    if (std::isdigit(static_cast<unsigned char>(next.front())) != 0 || next == ".") {
+      double number = 0;
+      const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
+      if (error != std::errc()) return false;
+      text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+      Emit({Kind::kNumber, 0, number}, 1);
+      return true;
+    }
+    const auto end =
+        std::find_if(text_.begin(), text_.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; });
+    const std::string name(text_.begin(), end);
+    text_.remove_prefix(name.size());
     if (Take("(")) return Call(name);
     const auto found = std::find(variables_.begin(), variables_.end(), name);
     if (name.empty() || found == variables_.end()) return false;
     Emit({Kind::kVariable, static_cast<std::size_t>(found - variables_.begin()), 0}, 1);
     return true;
-  }
-
-  bool Number() {
-    double number = 0;
-    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
-    if (error != std::errc()) return false;
-    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
-    Emit({Kind::kNumber, 0, number}, 1);
-    return true;
-  }
-
-  std::string Name() {
-    const auto end =
-        std::find_if(text_.begin(), text_.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; });
-    const std::string name(text_.begin(), end);
-    text_.remove_prefix(name.size());
-    return name;
   }
 
   bool Call(const std::string& name) {

@@ -189,40 +189,12 @@ class FreeProblem {
   mutable std::vector<double> slopes_;  // derivatives of the transforms of the free parameters
 };
 
-// The search for a minimum from `start` on, roughly: all parameters, transformed so that they need no bounds [James75].
-// Not converged where the curve is not defined.
-LeastSquares SearchFree(const Residuals& residuals, const std::vector<IntervalBounds>& bounds,
-                        const std::vector<double>& start) {
-  std::vector<Transform> transforms;
-  std::vector<double> moved;
-  std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    all.push_back(i);
-    transforms.emplace_back(bounds[i]);
-    moved.push_back(transforms.back().Outer(transforms.back().Inner(start[i])));
-  }
-  if (!std::isfinite(residuals.CostOf(moved))) return {};
-  constexpr int kIterations = 60;      // chosen: searches that need more creep along a bound
-  constexpr double kTolerance = 1e-6;  // relative, on the parameters; chosen: the refinement does the rest
-  return FreeProblem(residuals, start, std::move(all), &transforms).Minimize(kIterations, kTolerance);
-}
-
 // Relative distance from a bound at which a parameter counts as at it; chosen: above the rounding of the solver.
 constexpr double kBoundTolerance = 1e-9;
 // Tolerance of a search, relative to the width of the bounds: nearer ones are held there in the refinement, which finds
 // out whether they belong there. Chosen: above what a search leaves open.
 constexpr double kNearBound = 1e-5;
 constexpr double kSameMinimum = 1e-3;  // relative distance of searched parameters, and of costs, that are one; chosen
-// Messages of Ceres about a start that leads nowhere do not concern the user: another start may, or the outcome
-// of the fit says that none did.
-void SilenceCeres() {
-  static const bool silenced = [] {
-    FLAGS_minloglevel = google::GLOG_FATAL;
-    return true;
-  }();
-  static_cast<void>(silenced);
-}
-
 // Solves with the bounds as they are, from solution.parameters on, with the parameters of `held` kept where they are.
 void SolveBounded(const Residuals& residuals, const std::vector<IntervalBounds>& bounds, const std::vector<int>& held,
                   LeastSquares& solution) {
@@ -255,26 +227,17 @@ void SolveBounded(const Residuals& residuals, const std::vector<IntervalBounds>&
   options.parameter_tolerance = 1e-14;
   options.logging_type = ceres::SILENT;
   options.num_threads = 1;
-  SilenceCeres();
+  // Messages of Ceres about a start that leads nowhere do not concern the user: another start may, or the outcome of
+  // the fit says that none did.
+  static const bool is_silent = [] {
+    FLAGS_minloglevel = google::GLOG_FATAL;
+    return true;
+  }();
+  static_cast<void>(is_silent);
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
   solution.converged = summary.IsSolutionUsable();
   solution.cost = summary.final_cost;
-}
-
-// A step that ends at a bound is shortened for all parameters, so the others may have stopped short of their best: the
-// ones at their bounds are held, and the rest is solved for.
-LeastSquares RefineBounded(const Residuals& residuals, const std::vector<IntervalBounds>& bounds,
-                           LeastSquares solution) {
-  SolveBounded(residuals, bounds, {}, solution);
-  std::vector<int> held;
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    if (IsAtBound(solution.parameters[i], bounds[i])) held.push_back(static_cast<int>(i));
-  }
-  if (!solution.converged || held.empty() || held.size() == bounds.size()) return solution;
-  LeastSquares refined = solution;
-  SolveBounded(residuals, bounds, held, refined);
-  return refined.converged && refined.cost < solution.cost ? refined : solution;
 }
 
 // True if the cost falls when a parameter at its bound moves inwards.
@@ -316,7 +279,19 @@ LeastSquares Refine(const Residuals& residuals, const std::vector<IntervalBounds
     fits = fits && refined.parameters[i] >= bounds[i].low && refined.parameters[i] <= bounds[i].high;
   }
   for (const std::size_t i : held) fits = fits && !WantsInside(residuals, bounds, i, refined.parameters);
-  return fits ? refined : RefineBounded(residuals, bounds, searched);
+  if (fits) return refined;
+  // A step that ends at a bound is shortened for all parameters, so the others may have stopped short of their best:
+  // the ones at their bounds are held, and the rest is solved for.
+  LeastSquares bounded = searched;
+  SolveBounded(residuals, bounds, {}, bounded);
+  std::vector<int> at_bounds;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (IsAtBound(bounded.parameters[i], bounds[i])) at_bounds.push_back(static_cast<int>(i));
+  }
+  if (!bounded.converged || at_bounds.empty() || at_bounds.size() == bounds.size()) return bounded;
+  refined = bounded;
+  SolveBounded(residuals, bounds, at_bounds, refined);
+  return refined.converged && refined.cost < bounded.cost ? refined : bounded;
 }
 
 // Straight line through (g(x), transform(y)), weighted so that equal errors of y count as they do in the fit: an error
@@ -352,29 +327,25 @@ std::optional<std::vector<double>> StartFromLine(const ScalingModel& model, int 
   return parameters;
 }
 
-// One between every two neighbours of the x of the points, their geometric mean: a curve with a kink at a parameter is
-// smooth between them, so that each of these stretches has a minimum of its own.
-std::vector<double> StartsBetween(int dimension, const std::vector<DataPoint>& points, const IntervalBounds& bounds) {
-  std::set<double> places;
-  for (const DataPoint& point : points) places.insert(ScalingModel::XOf(point.cores, dimension));
-  std::vector<double> starts;
-  for (auto place = places.begin(); place != places.end() && std::next(place) != places.end(); ++place) {
-    starts.push_back(std::clamp(std::sqrt(*place * *std::next(place)), bounds.low, bounds.high));
-  }
-  return starts;
-}
-
 // Every combination of the starts of the parameters.
 std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model, int dimension,
                                               const std::vector<DataPoint>& points,
                                               const std::vector<IntervalBounds>& bounds) {
   std::vector<std::vector<double>> starts = {{}};
   for (std::size_t i = 0; i < model.parameters.size(); ++i) {
-    const std::vector<double> of_points =
-        model.parameters[i].starts.empty() ? StartsBetween(dimension, points, bounds[i]) : std::vector<double>();
+    std::vector<double> of_parameter = model.parameters[i].starts;
+    if (of_parameter.empty()) {
+      // One between every two neighbours of the x of the points, their geometric mean: a curve with a kink at a
+      // parameter is smooth between them, so that each of these stretches has a minimum of its own.
+      std::set<double> places;
+      for (const DataPoint& point : points) places.insert(ScalingModel::XOf(point.cores, dimension));
+      for (auto place = places.begin(); place != places.end() && std::next(place) != places.end(); ++place) {
+        of_parameter.push_back(std::clamp(std::sqrt(*place * *std::next(place)), bounds[i].low, bounds[i].high));
+      }
+    }
     std::vector<std::vector<double>> longer;
     for (const std::vector<double>& start : starts) {
-      for (const double value : of_points.empty() ? model.parameters[i].starts : of_points) {
+      for (const double value : of_parameter) {
         longer.push_back(start);
         longer.back().push_back(value);
       }
@@ -382,14 +353,6 @@ std::vector<std::vector<double>> GridOfStarts(const ScalingModel& model, int dim
     starts = std::move(longer);
   }
   return starts;
-}
-
-bool AreOne(const LeastSquares& a, const LeastSquares& b, const std::vector<IntervalBounds>& bounds) {
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    const double size = std::max({kSameMinimum, std::fabs(a.parameters[i]), std::fabs(b.parameters[i])});
-    if (std::fabs(a.parameters[i] - b.parameters[i]) > kSameMinimum * size) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -415,8 +378,28 @@ LeastSquares SolveLeastSquares(const ScalingModel& model, int dimension, const s
   if (const auto line = StartFromLine(model, dimension, points, weights)) starts.insert(starts.begin(), *line);
   std::vector<LeastSquares> minima;
   for (const std::vector<double>& start : starts) {
-    LeastSquares found = SearchFree(residuals, bounds, start);
-    const auto is_known = [&](const LeastSquares& other) { return AreOne(found, other, bounds); };
+    // Roughly, in parameters that are transformed so that they need no bounds [James75]; not where the curve is not
+    // defined.
+    std::vector<Transform> transforms;
+    std::vector<double> moved;
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      all.push_back(i);
+      transforms.emplace_back(bounds[i]);
+      moved.push_back(transforms.back().Outer(transforms.back().Inner(start[i])));
+    }
+    if (!std::isfinite(residuals.CostOf(moved))) continue;
+    constexpr int kIterations = 60;      // chosen: searches that need more creep along a bound
+    constexpr double kTolerance = 1e-6;  // relative, on the parameters; chosen: the refinement does the rest
+    LeastSquares found = FreeProblem(residuals, start, std::move(all), &transforms).Minimize(kIterations, kTolerance);
+    const auto is_known = [&](const LeastSquares& other) {
+      bool is_one = true;
+      for (std::size_t i = 0; i < bounds.size(); ++i) {
+        const double a = found.parameters[i], b = other.parameters[i];
+        is_one &= !(std::fabs(a - b) > kSameMinimum * std::max({kSameMinimum, std::fabs(a), std::fabs(b)}));
+      }
+      return is_one;
+    };
     if (found.converged && std::none_of(minima.begin(), minima.end(), is_known)) minima.push_back(std::move(found));
   }
   double least = std::numeric_limits<double>::infinity();

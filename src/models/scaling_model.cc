@@ -23,21 +23,6 @@ struct Formula::Parser {
 
 namespace {
 
-// muParser also assigns and lists; a model does neither.
-void RefuseStatements(const std::string& text, mu::Parser& parser, const std::string& where) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '=') continue;
-    const bool compares = (i > 0 && std::string_view("=<>!").find(text[i - 1]) != std::string_view::npos) ||
-                          (i + 1 < text.size() && text[i + 1] == '=');
-    if (!compares) {
-      throw Error(ErrorKind::kUsage, where, "'" + text + "' assigns a value", "write the right-hand side only");
-    }
-  }
-  int results = 0;
-  parser.Eval(results);
-  if (results != 1) throw Error(ErrorKind::kUsage, where, "'" + text + "' is a list of formulas", "write one");
-}
-
 // True if two formulas agree wherever they are tried: values of variables that spread with every round.
 bool Agree(const Expression& expression, mu::Parser& parser, std::vector<double>& values) {
   constexpr int kRounds = 8;
@@ -61,7 +46,7 @@ bool IsName(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-// Empty for those between the counts.
+// Where the solver begins; empty for starts between the counts.
 std::vector<double> ParseStarts(const ConfigTable& table, const ModelParameter& parameter) {
   if (table.IsString("starts")) {
     if (table.RequiredString("starts") != "between counts") {
@@ -78,39 +63,34 @@ std::vector<double> ParseStarts(const ConfigTable& table, const ModelParameter& 
   return starts;
 }
 
-ModelParameter ParseParameter(const ConfigTable& table, const std::string& name) {
-  ModelParameter parameter;
-  parameter.name = name;
-  parameter.meaning = table.String("meaning").value_or("");
-  parameter.lower = table.Number("lower").value_or(0.0);
-  if (table.IsString("upper")) {
-    if (table.RequiredString("upper") != "limit") table.Fail("upper", "'upper' must be a number or \"limit\"");
-  } else {
-    parameter.upper = table.RequiredNumber("upper");
-    if (!(*parameter.upper > parameter.lower)) table.Fail("upper", "'upper' must lie above 'lower'");
-  }
-  parameter.starts = ParseStarts(table, parameter);
-  const auto mean = table.Number("prior_mean"), deviation = table.Number("prior_deviation");
-  if (mean.has_value() != deviation.has_value()) {
-    table.Fail(mean ? "prior_mean" : "prior_deviation", "'prior_mean' and 'prior_deviation' go together");
-  }
-  if (mean) {
-    if (!(*deviation > 0)) table.Fail("prior_deviation", "'prior_deviation' must lie above 0");
-    parameter.prior = NormalPrior{*mean, *deviation};
-  }
-  table.RefuseUnknownKeys();
-  return parameter;
-}
-
-std::vector<ModelParameter> ParseParameters(const ConfigTable& table) {
+std::vector<ModelParameter> ParseParameters(const ConfigTable& model) {
   std::vector<ModelParameter> parameters;
-  const auto section = table.Table("parameters");
-  if (!section || section->Keys().empty()) table.Fail("", "the model has no [parameters.NAME]");
+  const auto section = model.Table("parameters");
+  if (!section || section->Keys().empty()) model.Fail("", "the model has no [parameters.NAME]");
   for (const std::string& name : section->Keys()) {
     if (!IsName(name) || name == "x" || name == "P" || name == "y" || name == "a" || name == "b") {
       section->Fail(name, "'" + name + "' cannot be the name of a parameter");
     }
-    parameters.push_back(ParseParameter(*section->Table(name), name));
+    const ConfigTable table = *section->Table(name);
+    ModelParameter& parameter = parameters.emplace_back();
+    parameter.name = name;
+    parameter.meaning = table.String("meaning").value_or("");
+    parameter.lower = table.Number("lower").value_or(0.0);
+    if (table.IsString("upper")) {
+      if (table.RequiredString("upper") != "limit") table.Fail("upper", "'upper' must be a number or \"limit\"");
+    } else {
+      parameter.upper = table.RequiredNumber("upper");
+      if (!(*parameter.upper > parameter.lower)) table.Fail("upper", "'upper' must lie above 'lower'");
+    }
+    parameter.starts = ParseStarts(table, parameter);
+    const auto mean = table.Number("prior_mean"), deviation = table.Number("prior_deviation");
+    if (mean.has_value() != deviation.has_value()) {
+      table.Fail(mean ? "prior_mean" : "prior_deviation", "'prior_mean' and 'prior_deviation' go together");
+    }
+    if (mean && !(*deviation > 0)) table.Fail("prior_deviation", "'prior_deviation' must lie above 0");
+    parameter.prior_mean = mean.value_or(0);
+    parameter.prior_deviation = deviation;
+    table.RefuseUnknownKeys();
   }
   return parameters;
 }
@@ -130,13 +110,6 @@ std::optional<LinearStart> ParseStart(const ConfigTable& model, const std::vecto
   formulas->RefuseUnknownKeys();
   table->RefuseUnknownKeys();
   return start;
-}
-
-// True for factors that projections fit: those of global efficiency, but for parts that only explain a factor.
-bool IsFitted(Factor factor) {
-  if (Describe(factor).kind == FactorKind::kDetail) return false;
-  while (const auto parent = ParentOf(factor, FactorTree::kHybrid)) factor = *parent;
-  return factor == Factor::kGlobalEfficiency;
 }
 
 // Names of a list, each once; empty without one.
@@ -159,7 +132,11 @@ std::set<Factor> ParseFactors(const ConfigTable& table) {
     if (id == "all") table.Fail("factors", "\"all\" goes with no other factor");
     const auto factor = FactorById(id);
     if (!factor) table.Fail("factors", "unknown factor '" + id + "'", DidYouMean(id, FactorIds()));
-    if (!IsFitted(*factor)) table.Fail("factors", "no model is fitted to '" + id + "'");
+    // Projections fit those of global efficiency, but for parts that only explain a factor.
+    Factor root = *factor;
+    while (const auto parent = ParentOf(root, FactorTree::kHybrid)) root = *parent;
+    const bool is_fitted = Describe(*factor).kind != FactorKind::kDetail && root == Factor::kGlobalEfficiency;
+    if (!is_fitted) table.Fail("factors", "no model is fitted to '" + id + "'");
     factors.insert(*factor);
   }
   return factors;
@@ -194,24 +171,6 @@ std::vector<double> ParsePriors(const ConfigTable& table, const std::string& key
   return priors;
 }
 
-void RunChecks(const ConfigTable& table, const ScalingModel& model) {
-  for (const ConfigTable& check : table.Tables("checks")) {
-    const auto values = check.Table("parameters");
-    if (!values) check.Fail("", "'parameters' is missing");
-    std::vector<double> parameters;
-    for (const ModelParameter& parameter : model.parameters) {
-      parameters.push_back(values->RequiredNumber(parameter.name));
-    }
-    values->RefuseUnknownKeys();
-    const double x = check.RequiredNumber("x"), expected = check.RequiredNumber("y");
-    check.RefuseUnknownKeys();
-    const double y = model.Evaluate(x, 1, parameters);
-    if (!(std::fabs(y - expected) <= kCheckTolerance * std::max(1.0, std::fabs(expected)))) {
-      check.Fail("y", fmt::format("the model gives {} at x = {}, but its check says {}", y, x, expected));
-    }
-  }
-}
-
 }  // namespace
 
 Formula::Formula(const std::string& text, const std::vector<std::string>& variables, const std::string& where)
@@ -220,7 +179,18 @@ Formula::Formula(const std::string& text, const std::vector<std::string>& variab
   try {
     for (std::size_t i = 0; i < variables.size(); ++i) parser_->parser.DefineVar(variables[i], &parser_->values[i]);
     parser_->parser.SetExpr(text);
-    RefuseStatements(text, parser_->parser, where);
+    // muParser also assigns and lists; a model does neither.
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] != '=') continue;
+      const bool compares = (i > 0 && std::string_view("=<>!").find(text[i - 1]) != std::string_view::npos) ||
+                            (i + 1 < text.size() && text[i + 1] == '=');
+      if (!compares) {
+        throw Error(ErrorKind::kUsage, where, "'" + text + "' assigns a value", "write the right-hand side only");
+      }
+    }
+    int results = 0;
+    parser_->parser.Eval(results);
+    if (results != 1) throw Error(ErrorKind::kUsage, where, "'" + text + "' is a list of formulas", "write one");
     std::optional<Expression> expression = Expression::Compile(text, variables);
     if (expression && Agree(*expression, parser_->parser, parser_->values)) parser_->expression = std::move(expression);
   } catch (const mu::Parser::exception_type& error) {
@@ -331,7 +301,19 @@ ScalingModel ParseModel(const std::string& text, const std::string& file) {
       table.Fail("formula", "the formula does not use the parameter '" + parameter.name + "'");
     }
   }
-  RunChecks(table, model);
+  for (const ConfigTable& check : table.Tables("checks")) {
+    const auto values = check.Table("parameters");
+    if (!values) check.Fail("", "'parameters' is missing");
+    std::vector<double> of_check;
+    for (const ModelParameter& parameter : parameters) of_check.push_back(values->RequiredNumber(parameter.name));
+    values->RefuseUnknownKeys();
+    const double x = check.RequiredNumber("x"), expected = check.RequiredNumber("y");
+    check.RefuseUnknownKeys();
+    const double y = model.Evaluate(x, 1, of_check);
+    if (!(std::fabs(y - expected) <= kCheckTolerance * std::max(1.0, std::fabs(expected)))) {
+      check.Fail("y", fmt::format("the model gives {} at x = {}, but its check says {}", y, x, expected));
+    }
+  }
   table.RefuseUnknownKeys();
   return model;
 }

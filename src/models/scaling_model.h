@@ -111,12 +111,6 @@ inline constexpr int kLargestDimension = 6;  // chosen: above that of any decomp
 // A list of dimensions; empty without one. Throws a usage error for one that is not between 1 and kLargestDimension.
 std::vector<int> ParseDimensions(const ConfigTable& table, const std::string& key);
 
-// The prior of a parameter, from other codes: a normal distribution.
-struct NormalPrior {
-  double mean = 0;
-  double deviation = 1;
-};
-
 // The fits that a model takes part in where a study does not choose its models.
 enum class ModelRole {
   kCores,   // factors over the core count
@@ -130,7 +124,9 @@ struct ModelParameter {
   double lower = 0;
   std::optional<double> upper;  // nothing: the limit of the factor, 1 for efficiencies and none for others
   std::vector<double> starts;   // where the solver begins; empty: between the neighbours of what x is measured at
-  std::optional<NormalPrior> prior = std::nullopt;
+  // The prior, from other codes: a normal distribution; nothing: none.
+  double prior_mean = 0;
+  std::optional<double> prior_deviation = std::nullopt;
 };
 
 // A transformed factor that is a straight line a + b·g(x) gives a start that needs no search.

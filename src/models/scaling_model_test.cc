@@ -106,10 +106,10 @@ TEST(ScalingModel, PriorsOfRunTimes) {
 
 TEST(ScalingModel, PriorsOfParameters) {
   const std::string text = "id = 'm'\nname = 'M'\nformula = 'e0'\n" + kParameter;
-  EXPECT_FALSE(ParseModel(text, "m.toml").parameters.front().prior);
+  EXPECT_FALSE(ParseModel(text, "m.toml").parameters.front().prior_deviation);
   const ScalingModel model = ParseModel(text + "prior_mean = 0.9\nprior_deviation = 0.02\n", "m.toml");
-  EXPECT_DOUBLE_EQ(model.parameters.front().prior->mean, 0.9);
-  EXPECT_DOUBLE_EQ(model.parameters.front().prior->deviation, 0.02);
+  EXPECT_DOUBLE_EQ(model.parameters.front().prior_mean, 0.9);
+  EXPECT_DOUBLE_EQ(*model.parameters.front().prior_deviation, 0.02);
   EXPECT_THAT(UsageErrorOf(text + "prior_mean = 0.9\n"), HasSubstr("go together"));
   EXPECT_THAT(UsageErrorOf(text + "prior_mean = 0.9\nprior_deviation = 0\n"), HasSubstr("must lie above 0"));
 }

@@ -82,16 +82,6 @@ double ScatterOf(const std::vector<double>& errors, const std::vector<double>& s
   return std::max(kSmallestScatter, std::sqrt(std::max(0.0, variance)));
 }
 
-namespace {
-
-double NotNegative(const ConfigTable& table, const std::string& key) {
-  const double value = table.RequiredNumber(key);
-  if (!(value >= 0)) table.Fail(key, "'" + key + "' must not be negative");
-  return value;
-}
-
-}  // namespace
-
 double IntervalConstants::DriftAt(double scatter) const {
   return drift * std::pow(scatter / kUsualScatter, drift_power);
 }
@@ -102,9 +92,13 @@ double IntervalConstants::NewLossAt(double scatter) const {
 
 IntervalConstants ParseIntervalConstants(const std::string& text, const std::string& file) {
   const ConfigTable table = ConfigTable::Parse(text, file);
-  const IntervalConstants constants{NotNegative(table, "drift"), NotNegative(table, "drift_power"),
-                                    NotNegative(table, "new_loss_share"), NotNegative(table, "new_loss"),
-                                    NotNegative(table, "new_loss_power")};
+  const auto not_negative = [&](const std::string& key) {
+    const double value = table.RequiredNumber(key);
+    if (!(value >= 0)) table.Fail(key, "'" + key + "' must not be negative");
+    return value;
+  };
+  const IntervalConstants constants{not_negative("drift"), not_negative("drift_power"), not_negative("new_loss_share"),
+                                    not_negative("new_loss"), not_negative("new_loss_power")};
   if (constants.new_loss_share > 1) table.Fail("new_loss_share", "'new_loss_share' must not exceed 1");
   table.RefuseUnknownKeys();
   return constants;
