@@ -59,7 +59,21 @@ class ClockSearch {
     }
     if (by_node) fit_.names = trace.nodes;
     fit_.corrections.resize(fit_.names.size());
-    FindSpans(trace);
+    std::optional<std::uint32_t> reference;
+    begin_.assign(fit_.corrections.size(), std::numeric_limits<Tick>::max());
+    end_.assign(fit_.corrections.size(), std::numeric_limits<Tick>::min());
+    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+      const RankTimeline& timeline = trace.timelines[rank];
+      if (timeline.empty()) continue;
+      const std::uint32_t clock = fit_.clock_of_rank[rank];
+      if (!reference) reference = clock;
+      begin_[clock] = std::min(begin_[clock], timeline.begin());
+      end_[clock] = std::max(end_[clock], timeline.end());
+    }
+    reference_ = reference.value_or(0);
+    for (std::size_t clock = 0; clock < begin_.size(); ++clock) {
+      if (IsUsed(clock)) fit_.corrections[clock].middle = begin_[clock] + (end_[clock] - begin_[clock]) / 2;
+    }
     FindTransits(trace, matching, order);
   }
 
@@ -77,24 +91,6 @@ class ClockSearch {
   }
 
  private:
-  void FindSpans(const Trace& trace) {
-    std::optional<std::uint32_t> reference;
-    begin_.assign(fit_.corrections.size(), std::numeric_limits<Tick>::max());
-    end_.assign(fit_.corrections.size(), std::numeric_limits<Tick>::min());
-    for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-      const RankTimeline& timeline = trace.timelines[rank];
-      if (timeline.empty()) continue;
-      const std::uint32_t clock = fit_.clock_of_rank[rank];
-      if (!reference) reference = clock;
-      begin_[clock] = std::min(begin_[clock], timeline.begin());
-      end_[clock] = std::max(end_[clock], timeline.end());
-    }
-    reference_ = reference.value_or(0);
-    for (std::size_t clock = 0; clock < begin_.size(); ++clock) {
-      if (IsUsed(clock)) fit_.corrections[clock].middle = begin_[clock] + (end_[clock] - begin_[clock]) / 2;
-    }
-  }
-
   bool IsUsed(std::size_t clock) const { return begin_[clock] <= end_[clock]; }
 
   void FindTransits(const Trace& trace, const Matching& matching, const ClockOrder& order) {

@@ -408,24 +408,6 @@ constexpr double kLargestUncertainty = 0.03;
 // The number of bursts, by the number of the bin of their rate.
 using Histogram = std::map<long, std::size_t>;
 
-// Long bursts say most, as errors of their ends weigh little. But the long ones of a program of short bursts are those
-// that were disturbed; they are known by their counts, which are few for their length.
-void KeepLong(std::vector<CountedBurst>& bursts, Tick long_from) {
-  std::erase_if(bursts,
-                [](const CountedBurst& b) { return b.ticks <= 0 || !(b.counts > 0) || !std::isfinite(b.counts); });
-  std::sort(bursts.begin(), bursts.end(), [](const CountedBurst& a, const CountedBurst& b) {
-    return std::pair(a.ticks, a.counts) > std::pair(b.ticks, b.counts);
-  });
-  double total = 0, kept = 0;
-  for (const CountedBurst& burst : bursts) total += burst.counts;
-  std::size_t count = 0;
-  while (count < bursts.size() &&
-         (count < kFewestCountedBursts || bursts[count].ticks >= long_from || kept < kShareOfCounts * total)) {
-    kept += bursts[count++].counts;
-  }
-  bursts.resize(count);
-}
-
 // The bin of the highest mode that is significant.
 long UpperMode(const Histogram& histogram, long reach, std::size_t bursts) {
   // For every bin the height of the density, and the bursts that it rests on.
@@ -459,7 +441,21 @@ long UpperMode(const Histogram& histogram, long reach, std::size_t bursts) {
 }  // namespace
 
 std::optional<ClockRate> EstimateClockRate(std::vector<CountedBurst> bursts, Tick long_from) {
-  KeepLong(bursts, long_from);
+  // Long bursts say most, as errors of their ends weigh little. But the long ones of a program of short bursts are
+  // those that were disturbed; they are known by their counts, which are few for their length.
+  std::erase_if(bursts,
+                [](const CountedBurst& b) { return b.ticks <= 0 || !(b.counts > 0) || !std::isfinite(b.counts); });
+  std::sort(bursts.begin(), bursts.end(), [](const CountedBurst& a, const CountedBurst& b) {
+    return std::pair(a.ticks, a.counts) > std::pair(b.ticks, b.counts);
+  });
+  double total = 0, kept = 0;
+  for (const CountedBurst& burst : bursts) total += burst.counts;
+  std::size_t count = 0;
+  while (count < bursts.size() &&
+         (count < kFewestCountedBursts || bursts[count].ticks >= long_from || kept < kShareOfCounts * total)) {
+    kept += bursts[count++].counts;
+  }
+  bursts.resize(count);
   if (bursts.empty()) return std::nullopt;
   // A mode is at least as wide as the step of the timer makes the rate of a typical burst.
   Tick step = 0;

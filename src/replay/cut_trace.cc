@@ -78,17 +78,6 @@ std::vector<std::uint32_t> OpenRegions(const RankTimeline& timeline, std::size_t
   return open;
 }
 
-// Some event lies at the begin of the window and some at its end.
-bool HasMarkedEdges(const RankTimeline& timeline, const Interval& window, const TimelineWindow& edges) {
-  const Edge &begin = window.begin, &end = window.end;
-  const bool has_events = begin.event < end.event, has_calls = begin.call < end.call;
-  const bool begins = !edges.entered.empty() || (has_events && timeline.event_tick(begin.event) == begin.tick) ||
-                      (has_calls && timeline.enter(begin.call) <= begin.tick);
-  const bool ends = !edges.left.empty() || (has_events && timeline.event_tick(end.event - 1) == end.tick) ||
-                    (has_calls && timeline.leave(end.call - 1) >= end.tick);
-  return begins && ends;
-}
-
 TimelineWindow WindowOf(const Trace& trace, const RankTimeline& timeline, const RankCut& cut, Tick begin_of_all) {
   // All records of a rank without the phase lie outside.
   const Edge behind{begin_of_all, static_cast<std::uint32_t>(timeline.calls()),
@@ -127,7 +116,10 @@ std::uint32_t RegionNamed(TraceBuilder& builder, const Region& region) {
   return builder.AddRegion(region);
 }
 
-void CopyDefinitions(const Trace& trace, const PhaseCut& cut, TraceBuilder& builder) {
+}  // namespace
+
+Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
+  TraceBuilder builder;
   builder.CopyHeader(trace);
   Trace& copy = builder.trace();
   copy.communicators = trace.communicators;
@@ -135,29 +127,31 @@ void CopyDefinitions(const Trace& trace, const PhaseCut& cut, TraceBuilder& buil
   copy.counters = trace.counters;
   for (const Rank& rank : trace.ranks) builder.AddRank(rank);
   // Nothing lies outside a whole run, and so one that is copied as a whole is still known as one.
-  if (cut.spec.kind == PhaseSpec::Kind::kWholeRun) return;
-  RegionNamed(builder, {std::string(kOutsideRegion), false, MpiCall::kNone, true});
-}
-
-}  // namespace
-
-Trace CutTrace(const Trace& trace, const Matching& matching, const PhaseCut& cut) {
-  TraceBuilder builder;
-  CopyDefinitions(trace, cut, builder);
+  if (cut.spec.kind != PhaseSpec::Kind::kWholeRun) {
+    RegionNamed(builder, {std::string(kOutsideRegion), false, MpiCall::kNone, true});
+  }
   // Calls that the trace lacks, the part may lack, too. Which of them is unknown, so they stand among those of the run.
   for (const Finding& finding : trace.diagnostics.findings()) {
     if (finding.id != anomaly::kMpiOnWorkerThread.id) continue;
-    builder.trace().diagnostics.Add(anomaly::kMpiOnWorkerThread, finding.count, finding.example);
-    builder.trace().diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, finding.population);
+    copy.diagnostics.Add(anomaly::kMpiOnWorkerThread, finding.count, finding.example);
+    copy.diagnostics.AddPopulation(anomaly::kMpiOnWorkerThread, finding.population);
   }
   const std::vector<OperationSet> keep = OperationsToKeep(trace, matching, cut);
   std::vector<TimelineWindow> windows(trace.size());
   std::vector<char> has_bare_edges(trace.size());
-  const Tick begin = cut.begin();
+  const Tick begin_of_all = cut.begin();
   ParallelFor(trace.size(), [&](std::size_t rank) {
-    const RankCut& part = cut.ranks[rank];
-    windows[rank] = WindowOf(trace, trace.timelines[rank], part, begin);
-    has_bare_edges[rank] = part.present && !HasMarkedEdges(trace.timelines[rank], part.window, windows[rank]);
+    const RankTimeline& timeline = trace.timelines[rank];
+    const TimelineWindow& edges = windows[rank] = WindowOf(trace, timeline, cut.ranks[rank], begin_of_all);
+    if (!cut.ranks[rank].present) return;
+    // Bare edges: no event lies at the begin of the window, or none at its end.
+    const auto& [begin, end] = cut.ranks[rank].window;
+    const bool has_events = begin.event < end.event, has_calls = begin.call < end.call;
+    const bool begins = !edges.entered.empty() || (has_events && timeline.event_tick(begin.event) == begin.tick) ||
+                        (has_calls && timeline.enter(begin.call) <= begin.tick);
+    const bool ends = !edges.left.empty() || (has_events && timeline.event_tick(end.event - 1) == end.tick) ||
+                      (has_calls && timeline.leave(end.call - 1) >= end.tick);
+    has_bare_edges[rank] = !begins || !ends;
   });
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
     if (!has_bare_edges[rank]) continue;

@@ -11,37 +11,33 @@
 namespace farscale {
 namespace {
 
-std::uint8_t FlagsOfSend(const Trace& trace, const ReplayOptions& options, std::size_t rank, std::size_t call,
-                         std::size_t index, bool completes) {
-  const bool is_ideal = TimedNetwork(options.network) == nullptr;
-  if (is_ideal && !completes && !options.rules.SendCompletionWaits()) return kSent;  // whatever its size
-  const RankTimeline& timeline = trace.timelines[rank];
-  const RankTimeline::Record record = timeline.record(index);
-  const auto peer = static_cast<std::size_t>(timeline.endpoints()[record.target].peer);
-  const bool is_remote = !is_ideal && !options.as_tasks && trace.ranks[peer].node != trace.ranks[rank].node;
-  return SenderFlags(options, trace.regions[timeline.region(call)].call, record.bytes, is_remote, completes);
-}
-
 // Flags the messages, which the instructions of both their ranks need.
 MessageFlags FlagMessages(const Trace& trace, const Matching& matching, const PhaseCut& cut,
                           const ReplayOptions& options) {
   MessageFlags flags;
   flags.sender.resize(matching.messages);
   flags.receiver.resize(matching.messages);
+  const bool is_ideal = TimedNetwork(options.network) == nullptr;
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
+    const RankTimeline& timeline = trace.timelines[rank];
     const Interval& window = cut.ranks[rank].window;
-    ForEachRecord(trace.timelines[rank], matching.ranks[rank], window.begin.call, window.end.call,
-                  [&](std::size_t call, std::size_t record, const RecordPart& part) {
-                    if (part.IsCollective() || !part.IsMatched()) return;
-                    if (part.type == OperationClass::kSend) {
-                      if (part.posts)
-                        flags.sender[part.number] = FlagsOfSend(trace, options, rank, call, record, part.completes);
-                      return;
-                    }
-                    if (part.posts) flags.receiver[part.number] |= kReceivePosted;
-                    if (part.completes) flags.receiver[part.number] |= kReceiverWaits;
-                  });
+    const auto flag = [&](std::size_t call, std::size_t index, const RecordPart& part) {
+      if (part.IsCollective() || !part.IsMatched()) return;
+      if (part.type == OperationClass::kReceive) {
+        if (part.posts) flags.receiver[part.number] |= kReceivePosted;
+        if (part.completes) flags.receiver[part.number] |= kReceiverWaits;
+      } else if (part.posts && is_ideal && !part.completes && !options.rules.SendCompletionWaits()) {
+        flags.sender[part.number] = kSent;  // whatever its size
+      } else if (part.posts) {
+        const RankTimeline::Record record = timeline.record(index);
+        const auto peer = static_cast<std::size_t>(timeline.endpoints()[record.target].peer);
+        const bool is_remote = !is_ideal && !options.as_tasks && trace.ranks[peer].node != trace.ranks[rank].node;
+        flags.sender[part.number] =
+            SenderFlags(options, trace.regions[timeline.region(call)].call, record.bytes, is_remote, part.completes);
+      }
+    };
+    ForEachRecord(timeline, matching.ranks[rank], window.begin.call, window.end.call, flag);
   });
   return flags;
 }

@@ -418,22 +418,6 @@ LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
   return fit;
 }
 
-// Messages that share links take longer, so they bound what a link does: a byte takes no longer than it seems to, and
-// no more than all of the fastest message is latency. That much is if its bytes are next to nothing.
-void BoundByOthers(const std::vector<SizeGroup>& groups, LinkFit& fit) {
-  fit.shares_links = true;
-  if (!fit.has_bandwidth) return;
-  fit.low.ticks_per_byte = 0;
-  const SizeGroup& fastest = *std::ranges::min_element(groups, {}, &SizeGroup::ticks);
-  const double bytes = fit.high.ticks_per_byte * fastest.bytes;
-  const bool is_known = bytes <= kUndisturbed * fastest.ticks;
-  fit.low.latency = is_known ? fastest.ticks - bytes : 0;
-  fit.high.latency = fastest.ticks;
-  double& latency = fit.line.latency;
-  latency = fastest.ticks - fit.line.ticks_per_byte * fastest.bytes;
-  if (!is_known) latency = std::clamp(latency, fastest.ticks * kNearEnd, fastest.ticks * (1 - kNearEnd));
-}
-
 }  // namespace
 
 bool IsKnownWithin(double low, double high) { return high - low <= kKnown * (low + high) / 2; }
@@ -458,7 +442,19 @@ LinkFit FitLink(std::vector<TransferTime>& transfers) {
       fit = better;
       transfers = std::move(undisturbed);
     } else if (!better.has_bandwidth || !is_same) {
-      BoundByOthers(GroupBySize(transfers, kFast), fit);
+      // Messages that share links take longer, so they bound what a link does: a byte takes no longer than it seems to,
+      // and no more than all of the fastest message is latency. That much is if its bytes are next to nothing.
+      fit.shares_links = true;
+      if (fit.has_bandwidth) {
+        const SizeGroup fastest = std::ranges::min(GroupBySize(transfers, kFast), {}, &SizeGroup::ticks);
+        const double bytes = fit.high.ticks_per_byte * fastest.bytes;
+        const bool is_known = bytes <= kUndisturbed * fastest.ticks;
+        fit.low = {is_known ? fastest.ticks - bytes : 0, 0};
+        fit.high.latency = fastest.ticks;
+        double& latency = fit.line.latency;
+        latency = fastest.ticks - fit.line.ticks_per_byte * fastest.bytes;
+        if (!is_known) latency = std::clamp(latency, fastest.ticks * kNearEnd, fastest.ticks * (1 - kNearEnd));
+      }
     }
   }
   fit.clock_difference = clock_difference;

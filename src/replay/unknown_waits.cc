@@ -23,74 +23,98 @@ namespace {
 
 using Calls = std::vector<std::size_t>;  // all of one kind on one rank
 
-Tick TimeWithin(const Interval& window, Tick enter, Tick leave) {
-  return std::max<Tick>(0, std::min(leave, window.end.tick) - std::max(enter, window.begin.tick));
-}
-
 // Bytes that any MPI sends at once; chosen.
 constexpr std::uint64_t kSurelyEager = 1024;
 
 // The search for calls of one rank in which it may have waited for others.
 class CallSearch {
  public:
-  explicit CallSearch(const Interval& window) : window_(window) {}
+  CallSearch(const Trace& trace, std::size_t rank, const Interval& window)
+      : trace_(trace), timeline_(trace.timelines[rank]), window_(window) {}
 
   // `has_immediate`: collectives that do not block.
-  void FindUnsynchronised(const Trace& trace, const RankTimeline& timeline, bool has_immediate, bool as_measured) {
+  void FindUnsynchronised(bool has_immediate, bool as_measured) {
     // Calls in which locks that the trace records decide how long they wait, and flushes between: these wait for who
     // holds the lock, if the MPI puts off to get it, and else for nobody.
-    std::vector<bool> calls_of_locks(timeline.calls());
-    for (const LockEpoch& epoch : as_measured ? timeline.lock_epochs() : std::vector<LockEpoch>()) {
+    std::vector<bool> calls_of_locks(timeline_.calls());
+    for (const LockEpoch& epoch : as_measured ? timeline_.lock_epochs() : std::vector<LockEpoch>()) {
       for (std::size_t call = epoch.lock_call; call <= epoch.unlock_call; ++call) calls_of_locks[call] = true;
     }
     // Collectives by their number: those that do not block and no record shows where they complete, as in Paraver
     // traces.
-    std::vector<bool> never_completed(timeline.collectives());
+    std::vector<bool> never_completed(timeline_.collectives());
     Posts posts;
-    for (std::size_t record = 0; has_immediate && record < timeline.records(); ++record) {
-      const OperationPart part = posts.Next(timeline, record);
+    for (std::size_t record = 0; has_immediate && record < timeline_.records(); ++record) {
+      const OperationPart part = posts.Next(timeline_, record);
       if (part.IsCollective()) never_completed[part.ordinal] = !part.completes;
     }
-    if (has_immediate) posts = PostsBefore(timeline, timeline.first_record(window_.begin.call));
+    if (has_immediate) posts = PostsBefore(timeline_, timeline_.first_record(window_.begin.call));
     std::uint64_t pending = 0;  // collectives that may not be complete, and no record will show
-    const auto add_time = [&](std::size_t call) {
-      collectives.push_back(call);
-      in_collectives += TimeWithin(window_, timeline.enter(call), timeline.leave(call));
-    };
     for (std::size_t call = window_.begin.call; call < window_.end.call; ++call) {
-      const Region& function = trace.regions[timeline.region(call)];
+      const Region& function = FunctionOf(call);
       const MpiCall kind = function.call;
-      const std::size_t first = timeline.first_record(call), end = timeline.first_record(call + 1);
+      const std::size_t first = timeline_.first_record(call), end = timeline_.first_record(call + 1);
       const bool has_record = first < end;
       operations += kind == MpiCall::kOneSided;
       if (IsOneSided(kind) && !calls_of_locks[call]) {
         if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) unknown.push_back(call);
         if (kind == MpiCall::kWindowLockAll) lock_all.push_back(call);
       }
-      const OperationPart part = has_record ? PartOf(timeline.record_kind(first)) : OperationPart{};
+      const OperationPart part = has_record ? PartOf(timeline_.record_kind(first)) : OperationPart{};
       const bool is_among_neighbours = has_record && !(part.IsCollective() && part.posts);
+      bool takes_time = false;
       if (function.IsCollective() && !is_among_neighbours) {
         const bool is_immediate = kind == MpiCall::kImmediateCollective;
         const bool is_known =
             is_immediate && has_record ? !never_completed[posts[OperationClass::kCollective]] : has_record;
         if (!is_known && is_immediate) ++pending;
-        if (!is_known && !is_immediate) add_time(call);
+        takes_time = !is_known && !is_immediate;
       }
       // A wait without records is that for a collective; in one with records a collective may be completed, too.
       if (kind == MpiCall::kWait && pending > 0) {
-        add_time(call);
+        takes_time = true;
         if (!has_record) --pending;
       }
-      for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline, record);
+      if (takes_time) {
+        collectives.push_back(call);
+        in_collectives += TimeWithin(call);
+      }
+      for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline_, record);
     }
   }
 
   // Calls that wait for messages of which the trace has no record. Those from `shortest` on are no mere calls.
-  void FindLostMessages(const Trace& trace, const RankTimeline& timeline, Tick shortest) {
+  void FindLostMessages(Tick shortest) {
     shortest_ = shortest;
     for (std::size_t call = 0; call < window_.end.call; ++call) {  // requests may be posted before the window
-      Search(trace, timeline, call);
-      if (call >= window_.begin.call) in_mpi += TimeWithin(window_, timeline.enter(call), timeline.leave(call));
+      first_record_ = timeline_.first_record(call);
+      end_record_ = timeline_.first_record(call + 1);
+      has_record_ = first_record_ < end_record_;
+      for (std::size_t record = first_record_; record < end_record_; ++record) {
+        open_sends_ -= timeline_.record_kind(record) == RecordKind::kSendComplete && open_sends_ > 0 ? 1 : 0;
+      }
+      switch (FunctionOf(call).call) {
+        case MpiCall::kProbe: probe_ = call; break;
+        case MpiCall::kReceive:  // a message found by a probe is received next
+          if (probe_ && !has_record_) AddTime(*probe_);
+          probe_.reset();
+          [[fallthrough]];
+        case MpiCall::kSend:
+        case MpiCall::kSynchronousSend:
+          if (!has_record_) AddTime(call);
+          break;
+        case MpiCall::kSendReceive:
+          if (!has_record_) AddTime(call);
+          if (has_record_ && OnlySends()) AddTime(call, 4);
+          break;
+        case MpiCall::kImmediateReceive:
+        case MpiCall::kImmediateSend:
+        case MpiCall::kImmediateSynchronousSend:
+        case MpiCall::kStart: PostRequest(); break;
+        case MpiCall::kWait: Wait(call); break;
+        default: break;
+      }
+      if (call >= window_.begin.call) in_mpi += TimeWithin(call);
     }
   }
 
@@ -99,53 +123,29 @@ class CallSearch {
   Tick in_collectives = 0, in_messages = 0, in_mpi = 0;
 
  private:
-  void Search(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
-    first_record_ = timeline.first_record(call);
-    end_record_ = timeline.first_record(call + 1);
-    has_record_ = first_record_ < end_record_;
-    for (std::size_t record = first_record_; record < end_record_; ++record) {
-      open_sends_ -= timeline.record_kind(record) == RecordKind::kSendComplete && open_sends_ > 0 ? 1 : 0;
-    }
-    switch (trace.regions[timeline.region(call)].call) {
-      case MpiCall::kProbe: probe_ = call; break;
-      case MpiCall::kReceive:  // a message found by a probe is received next
-        if (probe_ && !has_record_) AddTime(timeline, *probe_);
-        probe_.reset();
-        [[fallthrough]];
-      case MpiCall::kSend:
-      case MpiCall::kSynchronousSend:
-        if (!has_record_) AddTime(timeline, call);
-        break;
-      case MpiCall::kSendReceive:
-        if (!has_record_) AddTime(timeline, call);
-        if (has_record_ && OnlySends(timeline)) AddTime(timeline, call, 4);
-        break;
-      case MpiCall::kImmediateReceive:
-      case MpiCall::kImmediateSend:
-      case MpiCall::kImmediateSynchronousSend:
-      case MpiCall::kStart: PostRequest(timeline); break;
-      case MpiCall::kWait: Wait(trace, timeline, call); break;
-      default: break;
-    }
+  const Region& FunctionOf(std::size_t call) const { return trace_.regions[timeline_.region(call)]; }
+
+  Tick TimeWithin(std::size_t call) const {
+    const Tick begin = std::max(timeline_.enter(call), window_.begin.tick);
+    return std::max<Tick>(0, std::min(timeline_.leave(call), window_.end.tick) - begin);
   }
 
-  void AddTime(const RankTimeline& timeline, std::size_t call, Tick times_shortest = 1) {
-    const Tick enter = timeline.enter(call), leave = timeline.leave(call);
-    if (call < window_.begin.call || leave - enter < times_shortest * shortest_) return;
+  void AddTime(std::size_t call, Tick times_shortest = 1) {
+    if (call < window_.begin.call || timeline_.duration(call) < times_shortest * shortest_) return;
     messages.push_back(call);
-    in_messages += TimeWithin(window_, enter, leave);
+    in_messages += TimeWithin(call);
   }
 
   // A small message, which needs no receiver to be sent: where the call takes long, it waits for another.
-  bool OnlySends(const RankTimeline& timeline) const {
+  bool OnlySends() const {
     for (std::size_t record = first_record_; record < end_record_; ++record) {
-      const OperationPart part = PartOf(timeline.record_kind(record));
-      if (part.type != OperationClass::kSend || timeline.record_bytes(record) > kSurelyEager) return false;
+      const OperationPart part = PartOf(timeline_.record_kind(record));
+      if (part.type != OperationClass::kSend || timeline_.record_bytes(record) > kSurelyEager) return false;
     }
     return true;
   }
 
-  void PostRequest(const RankTimeline& timeline) {
+  void PostRequest() {
     if (!has_record_) {
       ++lost_requests_;
       return;
@@ -153,43 +153,41 @@ class CallSearch {
     if (std::exchange(has_waited_, false)) open_sends_ = 0;  // the exchange before is over
     for (std::size_t record = first_record_; record < end_record_; ++record) {
       open_sends_ +=
-          timeline.record_kind(record) == RecordKind::kSendPost && timeline.record_bytes(record) > kSurelyEager;
+          timeline_.record_kind(record) == RecordKind::kSendPost && timeline_.record_bytes(record) > kSurelyEager;
     }
   }
 
-  static bool WaitsForAll(const Region& function) {
-    return ToLower(function.name).find("waitall") != std::string::npos;
-  }
-
-  // Requests that others than the waits for all of some of them still wait for, before more are posted.
-  std::uint64_t WaitsToCome(const Trace& trace, const RankTimeline& timeline, std::size_t call) const {
-    std::uint64_t waits = 0;
-    while (++call < window_.end.call) {
-      const Region& function = trace.regions[timeline.region(call)];
-      const MpiCall kind = function.call;
-      if (kind == MpiCall::kWait && WaitsForAll(function)) break;
-      if (kind == MpiCall::kImmediateReceive || kind == MpiCall::kImmediateSend || kind == MpiCall::kStart ||
-          kind == MpiCall::kImmediateCollective) {
-        break;
-      }
-      waits += kind == MpiCall::kWait;
-    }
-    return waits;
+  bool WaitsForAll(std::size_t call) const {
+    return ToLower(FunctionOf(call).name).find("waitall") != std::string::npos;
   }
 
   // A wait for a send has no record where completions of sends are not recorded, and may take time.
-  void Wait(const Trace& trace, const RankTimeline& timeline, std::size_t call) {
-    const bool completes_all = WaitsForAll(trace.regions[timeline.region(call)]);
+  void Wait(std::size_t call) {
+    const bool completes_all = WaitsForAll(call);
     has_waited_ = true;
-    if (!has_record_ && lost_requests_ > 0 && open_sends_ == 0) AddTime(timeline, call);
-    if (completes_all && lost_requests_ > 0)
-      lost_requests_ = std::min(lost_requests_, WaitsToCome(trace, timeline, call));
+    if (!has_record_ && lost_requests_ > 0 && open_sends_ == 0) AddTime(call);
+    if (completes_all && lost_requests_ > 0) {
+      // Requests that others than the waits for all of some of them still wait for, before more are posted.
+      std::uint64_t waits = 0;
+      for (std::size_t next = call + 1; next < window_.end.call; ++next) {
+        const MpiCall kind = FunctionOf(next).call;
+        if (kind == MpiCall::kWait && WaitsForAll(next)) break;
+        if (kind == MpiCall::kImmediateReceive || kind == MpiCall::kImmediateSend || kind == MpiCall::kStart ||
+            kind == MpiCall::kImmediateCollective) {
+          break;
+        }
+        waits += kind == MpiCall::kWait;
+      }
+      lost_requests_ = std::min(lost_requests_, waits);
+    }
     if (has_record_) return;
     if (!completes_all) lost_requests_ -= lost_requests_ > 0 ? 1 : 0;
     open_sends_ -= open_sends_ > 0 ? 1 : 0;
     if (completes_all) open_sends_ = 0;
   }
 
+  const Trace& trace_;
+  const RankTimeline& timeline_;
   const Interval window_;
   Tick shortest_ = 0;
   std::size_t first_record_ = 0, end_record_ = 0;  // the call at hand
@@ -256,10 +254,9 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_m
   std::vector<std::optional<CallSearch>> found(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     if (!cut.ranks[rank].present) return;
-    const RankTimeline& timeline = trace.timelines[rank];
-    CallSearch& search = found[rank].emplace(cut.ranks[rank].window);
-    search.FindUnsynchronised(trace, timeline, has_immediate, as_measured);
-    if (trace.size() > 1) search.FindLostMessages(trace, timeline, shortest);
+    CallSearch& search = found[rank].emplace(trace, rank, cut.ranks[rank].window);
+    search.FindUnsynchronised(has_immediate, as_measured);
+    if (trace.size() > 1) search.FindLostMessages(shortest);
   });
   double in_messages = 0, in_mpi = 0;
   bool with_collectives = false, with_messages = false;
