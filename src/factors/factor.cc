@@ -200,8 +200,6 @@ FactorTree FactorValues::Tree() const {
   return FactorTree::kMpi;
 }
 
-bool FactorValues::KnowsChildrenOf(Factor factor) const { return KnowsChildrenOf(factor, Tree()); }
-
 bool FactorValues::KnowsChildrenOf(Factor factor, FactorTree tree) const {
   const std::span<const Factor> children = ChildrenFor(factor, tree);
   return !children.empty() && std::ranges::all_of(children, [&](Factor child) { return (*this)[child].has_value(); });

@@ -125,7 +125,7 @@ class FactorValues {
   // Fills every missing parent whose children are all there with their product.
   void DeriveParents();
   // True if the factor is a parent and all of its children are there.
-  bool KnowsChildrenOf(Factor factor) const;
+  bool KnowsChildrenOf(Factor factor) const { return KnowsChildrenOf(factor, Tree()); }
   // Sets factors to 1 where a run cannot lose: OpenMP with one thread a process, device offload without devices.
   void SetPerfectOpenMp();
   void SetPerfectOffload();

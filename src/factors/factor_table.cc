@@ -202,8 +202,9 @@ namespace {
 struct Reference {
   double cores = 0;
   double processes = 0;
-  double useful = 0;                   // an iteration
-  double runtime = 0;                  // an iteration
+  double runtime = 0;            // an iteration
+  std::optional<double> useful;  // an iteration; nothing where a row does not know it
+  std::optional<double> speedup;
   std::optional<double> instructions;  // an iteration
   std::optional<double> ipc;
   std::optional<double> frequency;
@@ -226,8 +227,8 @@ Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   const auto of_totals = [&](auto value) {
     return MedianOf(rows, [&](const FactorRow& row) { return row.totals ? value(row) : std::optional<double>(); });
   };
-  reference.useful =
-      of_totals([](const FactorRow& r) { return std::optional(r.totals->UsefulOfAll() / r.iterations); }).value_or(0);
+  reference.useful = MedianOf(rows, [](const FactorRow& r) { return r.UsefulTime(); });
+  reference.speedup = MedianOf(rows, [](const FactorRow& r) { return r.values[Factor::kSpeedup]; });
   reference.instructions = of_totals([](const FactorRow& r) {
     return r.totals->instructions ? std::optional(*r.totals->instructions / r.iterations) : std::nullopt;
   });
@@ -237,8 +238,7 @@ Reference MakeReference(const std::vector<const FactorRow*>& rows) {
   return reference;
 }
 
-void CompareWithReference(FactorRow& row, const Reference& reference, std::optional<double> reference_useful,
-                          Scaling scaling) {
+void CompareWithReference(FactorRow& row, const Reference& reference, Scaling scaling) {
   // Weak scaling: P / P_ref times the work. Run times are those of cores, however divided.
   const bool is_time = KnowsTimesOnly(row);
   const double larger =
@@ -261,8 +261,8 @@ void CompareWithReference(FactorRow& row, const Reference& reference, std::optio
       values[Factor::kInstructionScaling] && values[Factor::kIpcScaling] && values[Factor::kFrequencyScaling];
   if (!has_children) {
     const std::optional<double> useful = row.UsefulTime();
-    if (useful && reference_useful && *useful > 0) {
-      set(Factor::kComputationScalability, *reference_useful / *useful * growth);
+    if (useful && reference.useful && *useful > 0) {
+      set(Factor::kComputationScalability, *reference.useful / *useful * growth);
     }
   }
   if (row.runtime && reference.runtime > 0) {
@@ -367,27 +367,22 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
     });
   };
   for_each_row([](FactorRow& row) { row.values.DeriveParents(); });
-  const std::vector<const FactorRow*> reference_rows = ReferenceRows(rows, *table.reference);
-  const Reference reference = MakeReference(reference_rows);
-  const std::optional<double> reference_useful =
-      MedianOf(reference_rows, [](const FactorRow& row) { return row.UsefulTime(); });
-  const std::optional<double> reference_speedup =
-      MedianOf(reference_rows, [](const FactorRow& row) { return row.values[Factor::kSpeedup]; });
+  const Reference reference = MakeReference(ReferenceRows(rows, *table.reference));
   // Alone, a core count scales perfectly either way.
   const bool one_count =
       std::all_of(rows.begin(), rows.end(), [&](const FactorRow* row) { return row->cores == rows.front()->cores; });
   if (scaling || one_count) {
     for_each_row([&](FactorRow& row) {
-      CompareWithReference(row, reference, reference_useful, scaling.value_or(Scaling::kStrong));
+      CompareWithReference(row, reference, scaling.value_or(Scaling::kStrong));
       row.values.DeriveParents();
     });
   }
   for (FactorRow* row : rows) {
     std::optional<double>& efficiency = row->values[Factor::kGlobalEfficiency];
-    if (efficiency || !reference_speedup || !KnowsSpeedupOnly(*row)) continue;
+    if (efficiency || !reference.speedup || !KnowsSpeedupOnly(*row)) continue;
     // A speedup that is all that is known contains how the problem grows.
     const double cores = static_cast<double>(row->cores) / reference.cores;
-    efficiency = *row->values[Factor::kSpeedup] / *reference_speedup / cores;
+    efficiency = *row->values[Factor::kSpeedup] / *reference.speedup / cores;
   }
   AddErrors(rows);
   AddFindingsOfPhase(rows, diagnostics);

@@ -225,9 +225,6 @@ std::map<std::string, Scaling> DecideScaling(FactorTable& table, Diagnostics& di
 // Throws a usage error when there is no run at the one it says.
 void ChooseReference(FactorTable& table);
 
-// Computation scalability, its parts and the speedup.
-std::vector<FactorType> FactorsThatAreOneAtReference();
-
 // True if run times are all that is known, with what was derived from them.
 bool KnowsTimesOnly(const FactorRow& row);
 bool KnowsTimesOnly(const FactorTable& table);

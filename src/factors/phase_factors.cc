@@ -130,20 +130,6 @@ void AddVariation(const Trace& trace, const PhaseCut& cut, const std::vector<Ite
   SplitVariation(of_ranks, loads);
 }
 
-// Time that intervals, in order and apart, share with interruptions of one kind, in order and apart too.
-Tick SharedTime(const std::vector<Interval>& intervals, const std::vector<Interruption>& interruptions) {
-  Tick shared = 0;
-  std::size_t next = 0;
-  for (const Interval& interval : intervals) {
-    while (next < interruptions.size() && interruptions[next].end <= interval.begin.tick) ++next;
-    for (std::size_t i = next; i < interruptions.size() && interruptions[i].begin < interval.end.tick; ++i) {
-      const Tick begin = std::max(interruptions[i].begin, interval.begin.tick);
-      shared += std::max<Tick>(0, std::min(interruptions[i].end, interval.end.tick) - begin);
-    }
-  }
-  return shared;
-}
-
 std::uint64_t Microseconds(const Trace& trace, Tick ticks) {
   return static_cast<std::uint64_t>(1e6 * trace.Seconds(ticks) + 0.5);
 }
@@ -160,7 +146,15 @@ Tick AddInterruptions(const Trace& trace, const PhaseCut& cut, Diagnostics& diag
       for (const Interruption& interruption : trace.timelines[rank].interruptions()) {
         if (interruption.is_flush == is_flush) of_kind.push_back(interruption);
       }
-      inside[is_flush ? 1 : 0] += SharedTime(intervals, of_kind);
+      // Both are in order and apart.
+      std::size_t next = 0;
+      for (const Interval& interval : intervals) {
+        while (next < of_kind.size() && of_kind[next].end <= interval.begin.tick) ++next;
+        for (std::size_t i = next; i < of_kind.size() && of_kind[i].begin < interval.end.tick; ++i) {
+          const Tick begin = std::max(of_kind[i].begin, interval.begin.tick);
+          inside[is_flush ? 1 : 0] += std::max<Tick>(0, std::min(of_kind[i].end, interval.end.tick) - begin);
+        }
+      }
     }
   }
   for (std::size_t kind = 0; kind < inside.size(); ++kind) {
@@ -233,15 +227,6 @@ PhaseFactors MeasureRanks(const Trace& trace, const PhaseCut& cut, const ReplayR
   return result;
 }
 
-bool Computes(const Trace& trace, const PhaseCut& cut) {
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    for (const Interval& interval : cut.CountedTime(rank)) {
-      if (UsefulTicks(trace.timelines[rank], interval) > 0) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const PhaseCut& cut,
@@ -256,7 +241,12 @@ GroupedFactors MeasurePhase(const Trace& trace, const Matching& matching, const 
   for (const RankGroup& group : groups) {
     const PhaseCut part = cut.OnlyRanks(group.ranks, group.name);
     std::optional<PhaseFactors>& factors = result.groups.emplace_back();
-    if (Computes(trace, part)) {
+    bool computes = false;
+    for (std::size_t rank = 0; !computes && rank < trace.size(); ++rank) {
+      for (const Interval& interval : part.CountedTime(rank))
+        computes = computes || UsefulTicks(trace.timelines[rank], interval) > 0;
+    }
+    if (computes) {
       factors = MeasureRanks(trace, part, replay, threads, options);
     } else {
       result.whole.diagnostics.Add(anomaly::kGroupWithoutFactors, 1, part.Id().Text());

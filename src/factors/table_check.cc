@@ -67,7 +67,11 @@ class PhaseCheck {
       CheckParent(type.factor);
     }
     for (const FactorRow* row : rows_) {
-      CheckCounts(*row);
+      const std::int64_t cores = row->ranks * row->threads;
+      if (row->phase.IsGroup() ? cores > row->cores : cores != row->cores) {
+        Contradict(*row, fmt::format("{} ranks with {} threads each", row->ranks, row->threads));
+      }
+      if (row->nodes.value_or(1) > row->cores) Contradict(*row, fmt::format("{} nodes", *row->nodes));
       CheckTotals(*row);
       CheckLoads(*row);
     }
@@ -145,14 +149,6 @@ class PhaseCheck {
                        fmt::format("{} {} at {} cores, parts give {:.6g}", Describe(factor).id, *row->values[factor],
                                    row->cores, product));
     }
-  }
-
-  void CheckCounts(const FactorRow& row) {
-    const std::int64_t cores = row.ranks * row.threads;
-    if (row.phase.IsGroup() ? cores > row.cores : cores != row.cores) {
-      Contradict(row, fmt::format("{} ranks with {} threads each", row.ranks, row.threads));
-    }
-    if (row.nodes.value_or(1) > row.cores) Contradict(row, fmt::format("{} nodes", *row.nodes));
   }
 
   void CheckTotals(const FactorRow& row) {

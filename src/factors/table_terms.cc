@@ -122,10 +122,9 @@ void ChooseReference(FactorTable& table) {
   if (!table.reference) {
     // The number of cores at which the scalabilities and speedups that a table from elsewhere gives are 1.
     std::map<std::int64_t, bool> is_one;
-    const std::vector<FactorType> types = FactorsThatAreOneAtReference();
     for (const FactorRow& row : table.rows) {
-      for (const FactorType& type : types) {
-        if (row.totals || !row.values[type.factor]) continue;
+      for (const FactorType& type : AllFactors()) {
+        if (row.totals || !type.IsOneAtReference() || !row.values[type.factor]) continue;
         const bool one = std::fabs(*row.values[type.factor] - 1) < kOne;
         is_one[row.cores] = is_one.try_emplace(row.cores, true).first->second && one;
       }
@@ -139,12 +138,6 @@ void ChooseReference(FactorTable& table) {
   for (const std::int64_t count : cores) known.push_back(std::to_string(count));
   throw Error(ErrorKind::kUsage, "", fmt::format("there is no run at the reference of {} cores", *table.reference),
               "runs are at " + Join(known, ", ") + " cores");
-}
-
-std::vector<FactorType> FactorsThatAreOneAtReference() {
-  std::vector<FactorType> types;
-  std::ranges::copy_if(AllFactors(), std::back_inserter(types), &FactorType::IsOneAtReference);
-  return types;
 }
 
 bool KnowsTimesOnly(const FactorRow& row) { return row.runtime && IsWithoutParts(row); }
@@ -297,7 +290,8 @@ namespace {
 void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference, bool is_scaling_known) {
   const std::vector<const FactorRow*> at = ReferenceRows(rows, reference);
   std::map<Factor, double> divisors;
-  for (const FactorType& type : FactorsThatAreOneAtReference()) {
+  for (const FactorType& type : AllFactors()) {
+    if (!type.IsOneAtReference()) continue;
     const auto inverse = MedianOf(at, [&](const FactorRow& row) {
       return row.values[type.factor] ? std::optional(1 / *row.values[type.factor]) : std::nullopt;
     });
@@ -320,9 +314,9 @@ void MoveReference(const std::vector<FactorRow*>& rows, std::int64_t reference, 
     if (values[Factor::kGlobalEfficiency] && !product) {
       RefuseTerms(*row, "globalEfficiency cannot be compared with another run without its two parts");
     }
-    for (const FactorType& type : FactorsThatAreOneAtReference()) {
+    for (const FactorType& type : AllFactors()) {
       const Factor factor = type.factor;
-      if (!values[factor]) continue;
+      if (!type.IsOneAtReference() || !values[factor]) continue;
       if (!divisors.contains(factor)) {
         RefuseTerms(*row, fmt::format("{} is not known at the reference of {} cores", type.id, reference));
       }
@@ -353,8 +347,8 @@ void ChangeTerms(FactorTable& table, std::optional<Scaling> scaling, std::option
     for (FactorRow* row : rows) {
       if (other_scaling && KnowsTimesOnly(*row)) row->values = {};  // made anew of the times
       if (other_scaling && !row->totals) {
-        for (const FactorType& type : FactorsThatAreOneAtReference()) {
-          if (!row->values[type.factor]) continue;
+        for (const FactorType& type : AllFactors()) {
+          if (!type.IsOneAtReference() || !row->values[type.factor]) continue;
           RefuseTerms(*row, fmt::format("{} was made for {} scaling and cannot be made anew", type.id,
                                         ToString(*scaling == Scaling::kWeak ? Scaling::kStrong : Scaling::kWeak)));
         }

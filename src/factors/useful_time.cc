@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <tuple>
+#include <numeric>
 
 #include "factors/phase_factors.h"
 #include "phases/phase_cut.h"
@@ -88,9 +88,7 @@ Tick EstimateIdealFromIterations(const Trace& trace, const PhaseCut& cut, const 
       largest[k] = std::max(largest[k], useful);
     }
   }
-  Tick sum = 0;
-  for (const Tick ticks : largest) sum += ticks;
-  return sum;
+  return std::accumulate(largest.begin(), largest.end(), Tick{0});
 }
 
 namespace {
@@ -111,18 +109,6 @@ struct Ends {
     smallest_gap = std::min(smallest_gap, gap);
   }
 };
-
-// Ticks of a rank in an interval: useful and outside MPI of all threads, and outside MPI for a thread.
-std::tuple<double, double, double> LoadIn(const RankTimeline& timeline, std::size_t rank, const Interval& interval,
-                                          const ThreadStates* threads) {
-  if (threads != nullptr) {
-    const ThreadTicks ticks = threads->In(rank, interval);
-    const auto outside = static_cast<double>(ticks.OutsideMpi()), count = static_cast<double>(ticks.outside.size());
-    return {static_cast<double>(ticks.Of(ThreadState::kUseful)), outside, outside / count};
-  }
-  const auto useful = static_cast<double>(UsefulTicks(timeline, interval));
-  return {useful, useful, useful};
-}
 
 // Adds the iterations of a rank on a clock, on which `time_at` says when an edge is.
 void AddEnds(const RankCut& cut, std::vector<Ends>& iterations, const auto& time_at) {
@@ -158,7 +144,16 @@ std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseC
     const RankTimeline& timeline = trace.timelines[rank];
     for (std::size_t k = 0; k < rank_cut.iterations.size(); ++k) {
       const Interval& interval = rank_cut.iterations[k];
-      const auto [useful, outside_mpi, computation] = LoadIn(timeline, rank, interval, threads);
+      // Ticks: useful and outside MPI of all threads, and outside MPI for a thread.
+      double useful = 0, outside_mpi = 0, computation = 0;
+      if (threads != nullptr) {
+        const ThreadTicks ticks = threads->In(rank, interval);
+        useful = static_cast<double>(ticks.Of(ThreadState::kUseful));
+        outside_mpi = static_cast<double>(ticks.OutsideMpi());
+        computation = outside_mpi / static_cast<double>(ticks.outside.size());
+      } else {
+        useful = outside_mpi = computation = static_cast<double>(UsefulTicks(timeline, interval));
+      }
       const Tick paused = rules == RuleSet::kBsc ? PausedTicks(timeline, interval) : 0;
       IterationProfile& profile = profiles[k];
       profile.average_useful += useful;

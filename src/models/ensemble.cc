@@ -48,18 +48,6 @@ double LogSumExp(const std::vector<double>& logarithms) {
   return largest + std::log(sum);
 }
 
-// Where the prior is flat: core counts spread over the measured ones, as many as parameters.
-std::vector<double> ReferenceCores(const std::vector<DataPoint>& points, std::size_t parameters) {
-  std::set<double> distinct;
-  for (const DataPoint& point : points) distinct.insert(point.cores);
-  const std::vector<double> cores(distinct.begin(), distinct.end());
-  if (parameters == 0) return {};
-  if (parameters == 1) return {cores.back()};
-  std::vector<double> chosen;
-  for (std::size_t i = 0; i < parameters; ++i) chosen.push_back(cores[i * (cores.size() - 1) / (parameters - 1)]);
-  return chosen;
-}
-
 class Sampler {
  public:
   Sampler(const ScalingModel& model, const FittedModel& fit, std::optional<double> limit,
@@ -88,8 +76,13 @@ class Sampler {
     for (std::size_t i = 0; i < parameters_; ++i) {
       if (!model.parameters[i].prior_deviation) free_.push_back(i);
     }
-    for (const double cores : ReferenceCores(fit.points, free_.size())) reference_.push_back(At(cores));
-    for (const double cores : reach) reach_.push_back(At(cores));
+    // The prior is flat at core counts spread over the measured ones, as many as parameters.
+    std::set<double> distinct;
+    for (const DataPoint& point : fit.points) distinct.insert(point.cores);
+    const std::vector<double> cores(distinct.begin(), distinct.end());
+    const std::size_t gaps = free_.size() - 1, last = cores.size() - 1;
+    for (std::size_t i = 0; i < free_.size(); ++i) reference_.push_back(At(cores[gaps > 0 ? i * last / gaps : last]));
+    for (const double place : reach) reach_.push_back(At(place));
   }
 
   Posterior Run(Random& random) {
@@ -478,17 +471,6 @@ namespace {
 constexpr double kSmallLoss = 0.01;
 constexpr int kCurves = 250;  // the number of averaged curves of all members; chosen: bounds the time of a prediction
 
-bool StaysInRange(const Member& member, const std::vector<double>& reach) {
-  const auto value_at = [&](double cores) {
-    return member.model->Evaluate(cores, member.fit.dimension, member.fit.parameters);
-  };
-  const bool is_positive = std::all_of(
-      reach.begin(), reach.end(), [&](double cores) { return std::isfinite(value_at(cores)) && value_at(cores) > 0; });
-  return is_positive && std::all_of(member.fit.points.begin(), member.fit.points.end(), [&](const DataPoint& point) {
-           return !member.limit || value_at(point.cores) <= *member.limit * (1 + 1e-9);
-         });
-}
-
 // Weights from logarithms that may be minus infinity. Where all are, no draw of any member was possible: their fits
 // still are, and all count alike.
 void Weigh(std::vector<Member>& members, std::vector<double> logarithms) {
@@ -555,8 +537,16 @@ Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector
     for (const int dimension : candidate.dimensions) {
       Member member{candidate.model, FitModel(*candidate.model, dimension, points, limit, weighs_alike), 0, {}, limit};
       if (!has_several) member.fit.outcome = FitOutcome::kTooFewPoints;
-      if (IsUsable(member.fit.outcome) && !StaysInRange(member, reach)) {
-        member.fit.outcome = FitOutcome::kLeavesRange;
+      if (IsUsable(member.fit.outcome)) {
+        const auto value_at = [&](double cores) {
+          return member.model->Evaluate(cores, member.fit.dimension, member.fit.parameters);
+        };
+        const auto is_possible = [&](double cores) { return std::isfinite(value_at(cores)) && value_at(cores) > 0; };
+        const auto is_in_limit = [&](const DataPoint& point) {
+          return !limit || value_at(point.cores) <= *limit * (1 + 1e-9);
+        };
+        const bool stays = std::ranges::all_of(reach, is_possible) && std::ranges::all_of(points, is_in_limit);
+        if (!stays) member.fit.outcome = FitOutcome::kLeavesRange;
       }
       member.posterior.log_evidence = kNever;
       if (IsUsable(member.fit.outcome)) {

@@ -240,17 +240,6 @@ void SolveBounded(const Residuals& residuals, const std::vector<IntervalBounds>&
   solution.cost = summary.final_cost;
 }
 
-// True if the cost falls when a parameter at its bound moves inwards.
-bool WantsInside(const Residuals& residuals, const std::vector<IntervalBounds>& bounds, std::size_t parameter,
-                 std::vector<double> parameters) {
-  double gradient = 0;
-  for (std::size_t i = 0; i < residuals.count(); ++i) {
-    gradient += residuals.At(i, parameters) * residuals.DerivativeAt(i, parameter, parameters);
-  }
-  const bool at_lower = parameters[parameter] - bounds[parameter].low < bounds[parameter].high - parameters[parameter];
-  return at_lower ? gradient < 0 : gradient > 0;
-}
-
 // The minimum near what a search has found. Where the parameters near their bounds belong there, the others are free
 // and need no bounds; else Ceres solves with bounds.
 LeastSquares Refine(const Residuals& residuals, const std::vector<IntervalBounds>& bounds,
@@ -278,7 +267,16 @@ LeastSquares Refine(const Residuals& residuals, const std::vector<IntervalBounds
   for (const std::size_t i : free) {
     fits = fits && refined.parameters[i] >= bounds[i].low && refined.parameters[i] <= bounds[i].high;
   }
-  for (const std::size_t i : held) fits = fits && !WantsInside(residuals, bounds, i, refined.parameters);
+  for (const std::size_t parameter : held) {
+    // The cost must not fall when a parameter at its bound moves inwards.
+    std::vector<double>& at = refined.parameters;
+    double gradient = 0;
+    for (std::size_t i = 0; fits && i < residuals.count(); ++i) {
+      gradient += residuals.At(i, at) * residuals.DerivativeAt(i, parameter, at);
+    }
+    const bool at_lower = at[parameter] - bounds[parameter].low < bounds[parameter].high - at[parameter];
+    fits = fits && !(at_lower ? gradient < 0 : gradient > 0);
+  }
   if (fits) return refined;
   // A step that ends at a bound is shortened for all parameters, so the others may have stopped short of their best:
   // the ones at their bounds are held, and the rest is solved for.

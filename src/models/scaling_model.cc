@@ -46,23 +46,6 @@ bool IsName(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-// Where the solver begins; empty for starts between the counts.
-std::vector<double> ParseStarts(const ConfigTable& table, const ModelParameter& parameter) {
-  if (table.IsString("starts")) {
-    if (table.RequiredString("starts") != "between counts") {
-      table.Fail("starts", "'starts' must be a list of numbers or \"between counts\"");
-    }
-    return {};
-  }
-  const std::vector<double> starts = table.Numbers("starts").value_or(std::vector<double>());
-  if (starts.empty()) table.Fail("starts", "'starts' must name at least one value to begin from");
-  for (const double start : starts) {
-    const bool inside = start >= parameter.lower && (!parameter.upper || start <= *parameter.upper);
-    if (!inside) table.Fail("starts", fmt::format("the start {} lies outside the bounds", start));
-  }
-  return starts;
-}
-
 std::vector<ModelParameter> ParseParameters(const ConfigTable& model) {
   std::vector<ModelParameter> parameters;
   const auto section = model.Table("parameters");
@@ -82,7 +65,18 @@ std::vector<ModelParameter> ParseParameters(const ConfigTable& model) {
       parameter.upper = table.RequiredNumber("upper");
       if (!(*parameter.upper > parameter.lower)) table.Fail("upper", "'upper' must lie above 'lower'");
     }
-    parameter.starts = ParseStarts(table, parameter);
+    if (table.IsString("starts")) {
+      if (table.RequiredString("starts") != "between counts") {
+        table.Fail("starts", "'starts' must be a list of numbers or \"between counts\"");
+      }
+    } else {
+      parameter.starts = table.Numbers("starts").value_or(std::vector<double>());
+      if (parameter.starts.empty()) table.Fail("starts", "'starts' must name at least one value to begin from");
+    }
+    for (const double start : parameter.starts) {
+      const bool inside = start >= parameter.lower && (!parameter.upper || start <= *parameter.upper);
+      if (!inside) table.Fail("starts", fmt::format("the start {} lies outside the bounds", start));
+    }
     const auto mean = table.Number("prior_mean"), deviation = table.Number("prior_deviation");
     if (mean.has_value() != deviation.has_value()) {
       table.Fail(mean ? "prior_mean" : "prior_deviation", "'prior_mean' and 'prior_deviation' go together");
