@@ -273,20 +273,6 @@ void CompareWithReference(FactorRow& row, const Reference& reference, Scaling sc
   }
 }
 
-void FindMissingValues(const std::vector<FactorRow*>& rows, Diagnostics& diagnostics) {
-  // Counted row by row, since rows are large and most factors are in none of them.
-  std::array<std::size_t, kFactorCount> counts{};
-  for (const FactorRow* row : rows) {
-    for (std::size_t i = 0; i < kFactorCount; ++i) counts[i] += row->values[static_cast<Factor>(i)] ? 1 : 0;
-  }
-  for (const FactorType& type : AllFactors()) {
-    const std::size_t known = counts[static_cast<std::size_t>(type.factor)];
-    if (known == 0 || known == rows.size()) continue;
-    diagnostics.Add(anomaly::kValuesMissing, rows.size() - known,
-                    fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
-  }
-}
-
 // Where some rows have factors of threads or devices, those of one thread a process have them, too. What a run has no
 // part of costs it nothing.
 void FillHybrid(const std::vector<FactorRow*>& rows, const std::vector<Finding>& findings) {
@@ -360,7 +346,17 @@ void CompletePhase(const std::vector<FactorRow*>& rows, const FactorTable& table
                    Diagnostics& diagnostics) {
   FillHybrid(rows, table.findings);
   diagnostics.Merge(CheckPhase(rows));
-  FindMissingValues(rows, diagnostics);
+  // Missing values are counted row by row, since rows are large and most factors are in none of them.
+  std::array<std::size_t, kFactorCount> counts{};
+  for (const FactorRow* row : rows) {
+    for (std::size_t i = 0; i < kFactorCount; ++i) counts[i] += row->values[static_cast<Factor>(i)] ? 1 : 0;
+  }
+  for (const FactorType& type : AllFactors()) {
+    const std::size_t known = counts[static_cast<std::size_t>(type.factor)];
+    if (known == 0 || known == rows.size()) continue;
+    diagnostics.Add(anomaly::kValuesMissing, rows.size() - known,
+                    fmt::format("{} in {} of {} rows", type.id, known, rows.size()));
+  }
   const auto for_each_row = [&](const auto& body) {
     ParallelForBlocks(rows.size(), [&](std::size_t first, std::size_t end) {
       for (std::size_t i = first; i < end; ++i) body(*rows[i]);

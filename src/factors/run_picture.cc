@@ -23,14 +23,6 @@ double Sum(const StateTimes& times) { return std::accumulate(times.begin(), time
 // Where the columns of a picture begin, and the end of the last. They are equally long to one tick.
 using Columns = std::vector<Tick>;
 
-Columns ColumnsOf(Tick begin, Tick length, std::int64_t count) {
-  Columns columns;
-  for (std::int64_t i = 0; i <= count; ++i) {  // begin + length * i / count, without leaving the range of numbers
-    columns.push_back(begin + length / count * i + length % count * i / count);
-  }
-  return columns;
-}
-
 // Calls add(column, ticks) for every column that a span lies in. `column`: that of the span before, in the order of
 // time. Damaged times may lie behind the run.
 template <typename Add>
@@ -227,7 +219,11 @@ RunPicture PictureOf(const Trace& trace, const Matching& matching, const ReplayR
   picture.seconds = trace.Seconds(length);
   picture.ranks = static_cast<std::int64_t>(trace.size());
   if (length <= 0) return picture;
-  const Columns edges = ColumnsOf(trace.begin(), length, std::min<std::int64_t>(columns, length));
+  Columns edges;
+  const std::int64_t count = std::min<std::int64_t>(columns, length);
+  for (std::int64_t i = 0; i <= count; ++i) {  // begin + length * i / count, without leaving the range of numbers
+    edges.push_back(trace.begin() + length / count * i + length % count * i / count);
+  }
   std::optional<ReplayResult> ideal;
   try {
     ideal = Replay(trace, matching, CutPhase(trace, PhaseSpec::WholeRun()), {rules, true});

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "factors/anomalies.h"
 #include "factors/factor_table.h"
@@ -312,26 +313,17 @@ std::optional<Scaling> ScalingShownBy(const RowPointers& rows) {
   return is_strong ? Scaling::kStrong : Scaling::kWeak;
 }
 
-namespace {
-
-// The scaling that all phases show, unless they contradict each other. Several series are decided one by one.
-std::optional<Scaling> ImpliedScaling(const FactorTable& table) {
-  if (table.Series().size() > 1) return std::nullopt;
-  std::optional<Scaling> implied;
-  for (const RowsOfPhase& phase : RowsByPhase(table)) {
-    const std::optional<Scaling> scaling = ScalingShownBy(phase.rows);
-    if (implied && scaling && *implied != *scaling) return std::nullopt;
-    if (scaling) implied = scaling;
-  }
-  return implied;
-}
-
-}  // namespace
-
 void PutInTermsUnchecked(FactorTable& table, std::optional<Scaling> scaling, std::optional<std::int64_t> reference) {
   if (!table.scaling) {
-    table.scaling = ImpliedScaling(table);
-    if (table.scaling) table.scaling_source = kShownByTimes;
+    // The one that all phases show, unless they contradict each other. Several series are decided one by one.
+    std::set<Scaling> shown_by_phases;
+    for (const RowsOfPhase& phase : table.Series().size() > 1 ? std::vector<RowsOfPhase>() : RowsByPhase(table)) {
+      if (const auto shown = ScalingShownBy(phase.rows)) shown_by_phases.insert(*shown);
+    }
+    if (shown_by_phases.size() == 1) {
+      table.scaling = *shown_by_phases.begin();
+      table.scaling_source = kShownByTimes;
+    }
     const std::vector<RowsOfPhase> phases = scaling ? LongestPhases(table) : std::vector<RowsOfPhase>();
     for (const RowsOfPhase& longest : phases) {
       const bool is_alone = phases.size() == 1;

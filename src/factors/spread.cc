@@ -27,13 +27,6 @@ struct IterationSums {
       : useful(ranks), paused(ranks), elapsed(ranks), ideal(ranks), threads(ranks) {}
 };
 
-// Seconds of the rank that takes longest without a block.
-double LongestWithout(const std::vector<Tick>& block, const std::vector<Tick>& all, const Trace& trace) {
-  Tick longest = 0;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) longest = std::max(longest, all[rank] - block[rank]);
-  return trace.Seconds(longest);
-}
-
 // `all`: all iterations, with those that no block has.
 PhaseTotals Without(const IterationSums& block, const IterationSums& all, const Trace& trace, const PhaseCut& cut,
                     const PhaseTicks& ticks, const PhaseTotals& whole) {
@@ -43,11 +36,16 @@ PhaseTotals Without(const IterationSums& block, const IterationSums& all, const 
     paused[rank] -= block.paused[rank];
   }
   PhaseTotals totals = SumRanks(trace, cut, useful, paused);
+  const auto longest_without = [&](const std::vector<Tick>& of_block, const std::vector<Tick>& of_all) {
+    Tick longest = 0;
+    for (std::size_t rank = 0; rank < of_all.size(); ++rank) longest = std::max(longest, of_all[rank] - of_block[rank]);
+    return trace.Seconds(longest);
+  };
   const bool is_each = cut.span == Span::kEach;
-  totals.elapsed = is_each ? LongestWithout(block.elapsed, all.elapsed, trace) : whole.elapsed - block.seconds;
+  totals.elapsed = is_each ? longest_without(block.elapsed, all.elapsed) : whole.elapsed - block.seconds;
   if (whole.ideal_elapsed > 0) {
     totals.ideal_elapsed =
-        is_each ? LongestWithout(block.ideal, all.ideal, trace) : whole.ideal_elapsed - block.ideal_seconds;
+        is_each ? longest_without(block.ideal, all.ideal) : whole.ideal_elapsed - block.ideal_seconds;
   }
   if (ticks.states != nullptr) {
     std::vector<ThreadTicks> threads = ticks.threads;
@@ -217,32 +215,29 @@ double ErrorBeside(const std::vector<double>& own, const std::vector<std::vector
   return JackknifeError(rest, run.iterations, run.block_size) * std::sqrt((count - 1) / (count - 2));
 }
 
-// The samples of every quantity of a run: of the factors, then of what RelativeErrors are of. Empty where one is not
-// known.
-std::vector<std::vector<double>> SamplesOf(const BlockSamples& run) {
-  std::vector<std::vector<double>> all;
-  for (const FactorType& type : AllFactors()) {
-    std::vector<double>& samples = all.emplace_back();
-    for (const FactorValues& values : run.values) {
-      if (values[type.factor]) samples.push_back(*values[type.factor]);
-    }
-    if (samples.size() < run.values.size()) samples.clear();
-  }
-  const auto ratios = [](const std::vector<double>& a, const std::vector<double>& b) {
-    std::vector<double> samples;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) samples.push_back(a[i] / b[i]);
-    return samples;
-  };
-  all.insert(all.end(), {run.elapsed, run.useful, run.instructions});
-  all.insert(all.end(), {ratios(run.instructions, run.cycles), ratios(run.cycles, run.useful)});
-  return all;
-}
-
 }  // namespace
 
 std::vector<std::pair<FactorValues, RelativeErrors>> ErrorsOf(const std::vector<BlockSamples>& runs) {
-  std::vector<std::vector<std::vector<double>>> samples;  // one a run
-  for (const BlockSamples& run : runs) samples.push_back(SamplesOf(run));
+  // The samples of every quantity of every run: of the factors, then of what RelativeErrors are of. Empty where one is
+  // not known.
+  std::vector<std::vector<std::vector<double>>> samples;
+  const auto ratios = [](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> of_values;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) of_values.push_back(a[i] / b[i]);
+    return of_values;
+  };
+  for (const BlockSamples& run : runs) {
+    std::vector<std::vector<double>>& all = samples.emplace_back();
+    for (const FactorType& type : AllFactors()) {
+      std::vector<double>& of_factor = all.emplace_back();
+      for (const FactorValues& values : run.values) {
+        if (values[type.factor]) of_factor.push_back(*values[type.factor]);
+      }
+      if (of_factor.size() < run.values.size()) of_factor.clear();
+    }
+    all.insert(all.end(), {run.elapsed, run.useful, run.instructions});
+    all.insert(all.end(), {ratios(run.instructions, run.cycles), ratios(run.cycles, run.useful)});
+  }
   std::vector<std::pair<FactorValues, RelativeErrors>> errors(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto error_of = [&](std::size_t quantity) -> std::optional<double> {

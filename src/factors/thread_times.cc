@@ -31,12 +31,13 @@ struct OpenFork {
   bool has_begun = false, has_ended = false;
 };
 
-// Calls lie between region events, or around those of functions that are called back.
+// Calls lie between region events, or around those of functions that are called back. What comes before all of them is
+// the first change.
 std::vector<ActivityChange> WithCalls(std::span<const ActivityChange> changes, const RankTimeline& timeline,
                                       Activity first) {
-  std::vector<ActivityChange> all;
-  std::size_t next = 0;
   ActivityChange last{kBefore, first, false};
+  std::vector<ActivityChange> all = {last};
+  std::size_t next = 0;
   const auto pass = [&](Tick until, bool is_hidden) {
     for (; next < changes.size() && changes[next].tick <= until; ++next) {
       last = changes[next];
@@ -113,22 +114,6 @@ std::vector<ActivityChange> ReadActivities(const std::vector<Region>& regions, c
   return WithCalls(changes, timeline, is_main ? Activity::kWork : Activity::kOutside);
 }
 
-// Steps through changes at rising ticks.
-class Cursor {
- public:
-  Cursor(std::span<const ActivityChange> changes, Activity before) : changes_(changes), current_{0, before, false} {}
-
-  Tick next() const { return changes_.empty() ? kNever : changes_.front().tick; }
-  const ActivityChange& At(Tick tick) {
-    for (; next() <= tick && !changes_.empty(); changes_ = changes_.subspan(1)) current_ = changes_.front();
-    return current_;
-  }
-
- private:
-  std::span<const ActivityChange> changes_;  // still to come
-  ActivityChange current_;
-};
-
 ThreadState StateOfMain(const ActivityChange& own) {
   switch (own.activity) {
     case Activity::kMpi:
@@ -195,20 +180,27 @@ Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
   const RankTeams teams = PlanTeams(trace, TeamThreadsOfRank(trace, rank));
   const std::vector<ActivityChange> of_main = ReadActivities(trace.regions, teams.threads.front());
   Segments& main_segments = ranks_[rank].emplace_back();
-  Append(kBefore, ThreadState::kUseful, main_segments);
   for (const ActivityChange& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
   for (std::size_t i = 1; i < teams.threads.size(); ++i) {
     const std::vector<ActivityChange> of_worker = ReadActivities(trace.regions, teams.threads[i]);
-    std::vector<ActivityChange> expected;  // from every fork of a team that the thread is in to its join
+    std::vector<ActivityChange> expected = {
+        {kBefore, Activity::kOutside, false}};  // from every fork of a team that the thread is in to its join
     for (const TeamSpan& span : teams.threads[i].spans) {
       if (span.fork == kNoFork) continue;
       expected.push_back({teams.forks[span.fork].fork.tick, Activity::kOutside, true});
       expected.push_back({teams.forks[span.fork].join.tick, Activity::kOutside, false});
     }
-    Cursor main(of_main, Activity::kWork), own(of_worker, Activity::kOutside), forks(expected, Activity::kOutside);
     Segments& segments = ranks_[rank].emplace_back();
-    for (Tick tick = kBefore; tick != kNever; tick = std::min({main.next(), own.next(), forks.next()})) {
-      Append(tick, StateOfWorker(own.At(tick), main.At(tick), forks.At(tick).in_team), segments);
+    std::size_t main = 0, own = 0, fork = 0;  // the last change at the tick
+    for (Tick tick = kBefore, next = kNever; tick != kNever; tick = std::exchange(next, kNever)) {
+      const auto pass = [&](const std::vector<ActivityChange>& changes, std::size_t& last) {
+        while (last + 1 < changes.size() && changes[last + 1].tick <= tick) ++last;
+        if (last + 1 < changes.size()) next = std::min(next, changes[last + 1].tick);
+      };
+      pass(of_main, main);
+      pass(of_worker, own);
+      pass(expected, fork);
+      Append(tick, StateOfWorker(of_worker[own], of_main[main], expected[fork].in_team), segments);
     }
   }
   Diagnostics diagnostics;

@@ -10,6 +10,8 @@
 #include <random>
 
 #include "base/diagnostics.h"
+#include "phases/phase_cut.h"
+#include "replay/matching.h"
 #include "support/program.h"
 #include "support/traces.h"
 #include "trace/anomalies.h"

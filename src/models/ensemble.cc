@@ -362,20 +362,6 @@ Posterior SamplePosterior(const ScalingModel& model, const FittedModel& fit, std
 
 namespace {
 
-// σ² (JᵀWJ)⁻¹, with the weights W. Parameters at a bound take part: they could still be elsewhere.
-void AddCovariance(const ScalingModel& model, FittedModel& fit) {
-  const Eigen::MatrixXd jacobian = JacobianOf(model, fit.dimension, fit.points, fit.weights, fit.parameters);
-  const auto count = static_cast<Eigen::Index>(fit.parameters.size());
-  if (jacobian.rows() == 0 || !jacobian.allFinite()) return;
-  const Eigen::FullPivLU<Eigen::MatrixXd> decomposition(jacobian.transpose() * jacobian);
-  if (!decomposition.isInvertible()) return;
-  const Eigen::MatrixXd covariance = fit.sigma * fit.sigma * decomposition.inverse();
-  if (!covariance.allFinite()) return;
-  for (Eigen::Index row = 0; row < count; ++row) {
-    for (Eigen::Index column = 0; column < count; ++column) fit.covariance.push_back(covariance(row, column));
-  }
-}
-
 std::vector<double> ResidualsOf(const ScalingModel& model, int dimension, const std::vector<DataPoint>& points,
                                 const std::vector<double>& parameters) {
   std::vector<double> residuals;
@@ -460,7 +446,18 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
   fit.sigma_is_assumed = fit.degrees_of_freedom == 0;
   fit.sigma = fit.sigma_is_assumed ? kAssumedSigma
                                    : std::max(kSmallestSigma, std::sqrt(fit.sum_of_squares / fit.degrees_of_freedom));
-  AddCovariance(model, fit);
+  // The covariance is σ² (JᵀWJ)⁻¹, with the weights W. Parameters at a bound take part: they could still be elsewhere.
+  const Eigen::MatrixXd jacobian = JacobianOf(model, dimension, points, fit.weights, fit.parameters);
+  if (jacobian.rows() == 0 || !jacobian.allFinite()) return fit;
+  const Eigen::FullPivLU<Eigen::MatrixXd> decomposition(jacobian.transpose() * jacobian);
+  if (!decomposition.isInvertible()) return fit;
+  const Eigen::MatrixXd covariance = fit.sigma * fit.sigma * decomposition.inverse();
+  if (!covariance.allFinite()) return fit;
+  for (Eigen::Index row = 0; row < covariance.rows(); ++row) {
+    for (Eigen::Index column = 0; column < covariance.cols(); ++column) {
+      fit.covariance.push_back(covariance(row, column));
+    }
+  }
   return fit;
 }
 

@@ -42,23 +42,18 @@ class ExpressionCompiler {
     return true;
   }
 
-  bool Sum() {
-    if (!Product()) return false;
-    while (true) {
-      const bool adds = Take("+");
-      if (!adds && !Take("-")) return true;
-      if (!Product()) return false;
-      Emit({adds ? Kind::kAdd : Kind::kSubtract, 0, 0}, -1);
-    }
-  }
+  bool Sum() { return Chain(&ExpressionCompiler::Product, "+", Kind::kAdd, "-", Kind::kSubtract); }
+  bool Product() { return Chain(&ExpressionCompiler::Signed, "*", Kind::kMultiply, "/", Kind::kDivide); }
 
-  bool Product() {
-    if (!Signed()) return false;
+  // Operands between two operators of equal rank, from the left.
+  bool Chain(bool (ExpressionCompiler::*operand)(), std::string_view one, Kind of_one, std::string_view other,
+             Kind of_other) {
+    if (!(this->*operand)()) return false;
     while (true) {
-      const bool multiplies = Take("*");
-      if (!multiplies && !Take("/")) return true;
-      if (!Signed()) return false;
-      Emit({multiplies ? Kind::kMultiply : Kind::kDivide, 0, 0}, -1);
+      const bool is_one = Take(one);
+      if (!is_one && !Take(other)) return true;
+      if (!(this->*operand)()) return false;
+      Emit({is_one ? of_one : of_other, 0, 0}, -1);
     }
   }
 

@@ -182,31 +182,28 @@ class ClockSearch {
     double fastest = 0;
     for (int i = 0; i < kSolutions; ++i) {
       Minimise(fastest, i == 0);
-      fastest = FastestTransit();
+      // The time of the fastest messages, from pairs of clocks whose receivers waited for messages both ways: half of
+      // such a round trip does not depend on clocks. A tenth of the pairs may be faster; without any, as good as no
+      // time.
+      std::map<std::pair<std::uint32_t, std::uint32_t>, double> least;
+      for (const auto& [key, transit] : fastest_) {
+        const double ticks = CorrectedTicks(transit);
+        if (static_cast<double>(transit.waited) < ticks) continue;
+        const auto [at, is_new] = least.try_emplace({transit.from, transit.to}, ticks);
+        at->second = std::min(at->second, ticks);
+      }
+      std::vector<double> halves;
+      for (const auto& [pair, ticks] : least) {
+        const auto back = least.find({pair.second, pair.first});
+        if (pair.first < pair.second && back != least.end()) halves.push_back((ticks + back->second) / 2);
+      }
+      fastest = halves.empty() ? 0 : std::max(0.0, Quantile(std::move(halves), 0.1));
     }
   }
 
   double CorrectedTicks(const Transit& transit) const {
     return static_cast<double>(transit.ticks()) + fit_.corrections[transit.to].At(transit.ended) -
            fit_.corrections[transit.from].At(transit.begun);
-  }
-
-  // The time of the fastest messages, from pairs of clocks whose receivers waited for messages both ways: half of
-  // such a round trip does not depend on clocks. A tenth of the pairs may be faster; without any, as good as no time.
-  double FastestTransit() const {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, double> least;
-    for (const auto& [key, transit] : fastest_) {
-      const double ticks = CorrectedTicks(transit);
-      if (static_cast<double>(transit.waited) < ticks) continue;
-      const auto [at, is_new] = least.try_emplace({transit.from, transit.to}, ticks);
-      at->second = std::min(at->second, ticks);
-    }
-    std::vector<double> halves;
-    for (const auto& [pair, ticks] : least) {
-      const auto back = least.find({pair.second, pair.first});
-      if (pair.first < pair.second && back != least.end()) halves.push_back((ticks + back->second) / 2);
-    }
-    return halves.empty() ? 0 : std::max(0.0, Quantile(std::move(halves), 0.1));
   }
 
   // Half a length of the clock's run, so that drifts are unknowns of the size of offsets.

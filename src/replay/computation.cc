@@ -129,23 +129,6 @@ Tick LongFrom(const Trace& trace) {
   return static_cast<Tick>(std::min(std::ceil(kLongBurstSeconds * trace.ticks_per_second), kLargestSum));
 }
 
-// The rate that fits all ranks best; where none has bursts enough, all together know more than each by itself.
-std::optional<double> CommonRate(const Trace& trace, std::size_t counter,
-                                 const std::vector<std::optional<ClockRate>>& own) {
-  std::vector<double> known;
-  for (const auto& rate : own) {
-    if (rate) known.push_back(rate->counts_per_tick);
-  }
-  if (!known.empty()) return Median(std::move(known));
-  std::vector<CountedBurst> bursts;
-  for (const RankTimeline& timeline : trace.timelines) {
-    const std::vector<CountedBurst> more = CountBursts(timeline, counter);
-    bursts.insert(bursts.end(), more.begin(), more.end());
-  }
-  const auto rate = EstimateClockRate(std::move(bursts), LongFrom(trace));
-  return rate ? std::optional(rate->counts_per_tick) : std::nullopt;
-}
-
 // Counts per tick of every rank, empty where nothing is known; and the number of ranks that have too few bursts for a
 // clock of their own. Where all clocks agree, they are one.
 std::pair<std::vector<double>, std::uint64_t> EstimateClocks(const Trace& trace, std::size_t counter) {
@@ -154,15 +137,28 @@ std::pair<std::vector<double>, std::uint64_t> EstimateClocks(const Trace& trace,
     own[rank] = EstimateClockRate(CountBursts(trace.timelines[rank], counter), LongFrom(trace));
     if (own[rank] && own[rank]->bursts < kFewestBursts) own[rank].reset();
   });
-  const std::optional<double> common = CommonRate(trace, counter, own);
-  if (!common) return {};
+  std::vector<double> known;
+  for (const auto& rate : own) {
+    if (rate) known.push_back(rate->counts_per_tick);
+  }
+  if (known.empty()) {  // all together know more than each by itself
+    std::vector<CountedBurst> bursts;
+    for (const RankTimeline& timeline : trace.timelines) {
+      const std::vector<CountedBurst> more = CountBursts(timeline, counter);
+      bursts.insert(bursts.end(), more.begin(), more.end());
+    }
+    const auto rate = EstimateClockRate(std::move(bursts), LongFrom(trace));
+    if (!rate) return {};
+    known = {rate->counts_per_tick};
+  }
+  const double common = Median(std::move(known));
   const bool is_common = std::all_of(own.begin(), own.end(), [&](const auto& rate) {
-    return !rate || std::abs(rate->counts_per_tick / *common - 1) <= rate->uncertainty;
+    return !rate || std::abs(rate->counts_per_tick / common - 1) <= rate->uncertainty;
   });
   std::vector<double> rates;
   std::uint64_t borrowed = 0;
   for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    rates.push_back(own[rank] && !is_common ? own[rank]->counts_per_tick : *common);
+    rates.push_back(own[rank] && !is_common ? own[rank]->counts_per_tick : common);
     borrowed += !own[rank] && !is_common && !trace.timelines[rank].empty();
   }
   return {std::move(rates), borrowed};

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/config.h"
-#include "base/diagnostics.h"
 #include "base/text.h"
 
 namespace farscale {

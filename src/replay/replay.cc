@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "base/text.h"
 #include "replay/anomalies.h"
 
 namespace farscale {
-
-Tick ReplayResult::Duration() const {
-  return std::accumulate(end.begin(), end.end(), Tick{0}, [](Tick a, Tick b) { return std::max(a, b); });
-}
 
 Tick ReplayResult::TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank, const Edge& edge) const {
   const std::size_t calls_before = edge.call - cut.window.begin.call;

@@ -43,7 +43,7 @@ struct ReplayResult {
   Diagnostics diagnostics;
 
   // Latest end: T_ideal of a phase whose span is `whole`.
-  Tick Duration() const;
+  Tick Duration() const { return end.empty() ? 0 : std::max<Tick>(0, std::ranges::max(end)); }
 
   // The replayed time of an edge inside the rank's window; needs `leave`.
   Tick TimeAt(const RankTimeline& timeline, const RankCut& cut, std::size_t rank, const Edge& edge) const;

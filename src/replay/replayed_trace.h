@@ -4,7 +4,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "phases/phase_cut.h"
 #include "replay/matching.h"

@@ -140,15 +140,6 @@ void Judge(std::vector<CallEdge>& edges, std::size_t CallEdge::*set, double leas
   }
 }
 
-std::string Describe(const Trace& trace, const CallEdge& edge) {
-  const RankTimeline& timeline = trace.timelines[edge.rank];
-  return fmt::format("rank {} {} {} at {}, {} {} than usual", edge.rank, edge.IsEnter() ? "enters" : "leaves",
-                     trace.regions[timeline.region(edge.index / 2)].name,
-                     FormatSeconds(trace.Seconds(TickOf(timeline, edge.index) - trace.begin())),
-                     FormatSeconds(std::abs(edge.later) / trace.ticks_per_second),
-                     edge.later > 0 ? "later" : "earlier");
-}
-
 }  // namespace
 
 Diagnostics FindDisplacedTimes(const Trace& trace) {
@@ -164,7 +155,15 @@ Diagnostics FindDisplacedTimes(const Trace& trace) {
   Judge(edges, &CallEdge::rank, least);
   Judge(edges, &CallEdge::occurrence, least);
   for (const CallEdge& edge : edges) {
-    if (edge.is_known && !edge.fits) diagnostics.Add(anomaly::kTimeDisplaced, 1, Describe(trace, edge));
+    if (!edge.is_known || edge.fits) continue;
+    const RankTimeline& timeline = trace.timelines[edge.rank];
+    diagnostics.Add(
+        anomaly::kTimeDisplaced, 1,
+        fmt::format("rank {} {} {} at {}, {} {} than usual", edge.rank, edge.index % 2 == 0 ? "enters" : "leaves",
+                    trace.regions[timeline.region(edge.index / 2)].name,
+                    FormatSeconds(trace.Seconds(TickOf(timeline, edge.index) - trace.begin())),
+                    FormatSeconds(std::abs(edge.later) / trace.ticks_per_second),
+                    edge.later > 0 ? "later" : "earlier"));
   }
   return diagnostics;
 }
