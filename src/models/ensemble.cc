@@ -26,20 +26,6 @@ constexpr double kLargestScatter = 0.6;
 constexpr double kSpreadOfScatter = 1.2;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// Values, and the logarithms of their priors.
-std::vector<std::pair<double, double>> ScatterGrid(double usual) {
-  std::vector<std::pair<double, double>> grid;
-  double sum = 0;
-  for (int i = 0; i < kScatters; ++i) {
-    const double value = kSmallestScatter * std::pow(kLargestScatter / kSmallestScatter, i / (kScatters - 1.0));
-    const double z = std::log(value / usual) / kSpreadOfScatter;
-    grid.emplace_back(value, -z * z / 2);
-    sum += std::exp(-z * z / 2);
-  }
-  for (auto& [value, log_prior] : grid) log_prior -= std::log(sum);
-  return grid;
-}
-
 double LogSumExp(const std::vector<double>& logarithms) {
   const double largest = logarithms.empty() ? kNever : std::ranges::max(logarithms);
   if (largest == kNever) return kNever;
@@ -58,8 +44,16 @@ class Sampler {
         bounds_(BoundsOf(model, limit)),
         log_limit_(std::log(limit.value_or(1))),
         parameters_(fit.parameters.size()),
-        grid_(ScatterGrid(CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter)),
         density_(parameters_, kTails) {
+    const double usual = CountCores(fit.points) > 2 ? kUsualScatter : kUntoldScatter;
+    double sum = 0;
+    for (int i = 0; i < kScatters; ++i) {
+      const double scatter = kSmallestScatter * std::pow(kLargestScatter / kSmallestScatter, i / (kScatters - 1.0));
+      const double z = std::log(scatter / usual) / kSpreadOfScatter;
+      grid_.emplace_back(scatter, -z * z / 2);
+      sum += std::exp(-z * z / 2);
+    }
+    for (auto& [scatter, log_prior] : grid_) log_prior -= std::log(sum);
     const std::vector<double> errors = ErrorsForWeights(fit.points), shapes = ShapesOf(fit.points);
     double widest = 0;
     for (std::size_t i = 0; i < fit.points.size(); ++i) {
@@ -339,7 +333,7 @@ class Sampler {
   const double log_limit_;
   std::vector<PlacedModel> reach_;
   const std::size_t parameters_;
-  const std::vector<std::pair<double, double>> grid_;  // scatters, and logarithms of their priors
+  std::vector<std::pair<double, double>> grid_;  // scatters, and logarithms of their priors
   std::vector<Point> points_;
   std::vector<std::size_t> free_;  // parameters without a prior of their own
   std::vector<PlacedModel> reference_;

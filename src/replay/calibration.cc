@@ -67,23 +67,6 @@ std::optional<std::uint64_t> FindEagerLimit(const LinkObservations& observations
   return best;
 }
 
-// Finds if eager messages that could have been there when their receive was posted took their whole time only then. A
-// message says something if its receive was posted twice its time after it was sent, clocks set apart, and waited for
-// at once; what it says is on which side of half its time the receiver was free.
-void FindStarts(const Trace& trace, const LinkData& data, LinkCalibration& result) {
-  const double ticks = trace.ticks_per_second;
-  for (const LatePost& message : data.observations.late_posts) {
-    if (message.bytes >= result.link.eager_limit) continue;
-    const double time = ticks * (result.link.latency + result.link.TransferSeconds(static_cast<double>(message.bytes)));
-    if (static_cast<double>(message.late) < 2 * time + 2 * data.fit.clock_difference) continue;
-    if (static_cast<double>(message.entered) > time / 2 || time < 2) continue;
-    ++result.late_posts;
-    result.late_starts += static_cast<double>(message.left) > time / 2;
-  }
-  result.link.starts_at_receive =
-      result.late_posts >= kFewestMessages && 10 * result.late_starts >= 9 * result.late_posts;
-}
-
 // Messages that do not show a bandwidth are taken to have that of the other kind of link, unless they were faster.
 bool TakesBandwidthOf(const LinkData& data, const LinkData& other) {
   return !data.fit.has_bandwidth && other.usable && other.fit.has_bandwidth &&
@@ -149,7 +132,19 @@ LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkDat
   const auto limit = is_telling ? FindEagerLimit(data.observations, rules.Limit()) : std::nullopt;
   result.found_eager_limit = limit.has_value();
   link.eager_limit = limit.value_or(rules.Limit());
-  if (is_telling) FindStarts(trace, data, result);
+  // Did eager messages that could have been there when their receive was posted take their whole time only then? A
+  // message says something if its receive was posted twice its time after it was sent, clocks set apart, and waited for
+  // at once; what it says is on which side of half its time the receiver was free.
+  for (const LatePost& message : data.observations.late_posts) {
+    if (!is_telling || message.bytes >= link.eager_limit) continue;
+    const double bytes = static_cast<double>(message.bytes);
+    const double time = trace.ticks_per_second * (link.latency + link.TransferSeconds(bytes));
+    if (static_cast<double>(message.late) < 2 * time + 2 * data.fit.clock_difference) continue;
+    if (static_cast<double>(message.entered) > time / 2 || time < 2) continue;
+    ++result.late_posts;
+    result.late_starts += static_cast<double>(message.left) > time / 2;
+  }
+  link.starts_at_receive = result.late_posts >= kFewestMessages && 10 * result.late_starts >= 9 * result.late_posts;
   result.spread = trace.Seconds(1) * data.fit.spread;
   result.relative_spread = data.fit.relative_spread;
   result.clock_difference = trace.Seconds(1) * data.fit.clock_difference;

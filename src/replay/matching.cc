@@ -184,15 +184,12 @@ void AddInitAndFinalize(const Trace& trace, Matching& matching) {
     RankMatching& result = matching.ranks[rank];
     for (std::size_t i = 0; i < timeline.calls(); ++i) {
       const MpiCall call = trace.regions[timeline.region(i)].call;
-      if (call == MpiCall::kInit && result.init == kNoCollective) {
-        result.init = init;
-        result.init_call = i;
-        ++matching.collectives[init].participants;
-      } else if (call == MpiCall::kFinalize && result.finalize == kNoCollective) {
-        result.finalize = finalize;
-        result.finalize_call = i;
-        ++matching.collectives[finalize].participants;
-      }
+      const bool is_init = call == MpiCall::kInit;
+      std::uint32_t& operation = is_init ? result.init : result.finalize;
+      if ((!is_init && call != MpiCall::kFinalize) || operation != kNoCollective) continue;
+      operation = is_init ? init : finalize;
+      (is_init ? result.init_call : result.finalize_call) = i;
+      ++matching.collectives[operation].participants;
     }
   }
 }

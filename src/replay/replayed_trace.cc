@@ -91,6 +91,27 @@ void MoveEdges(const RankTimeline& before, const auto& map, RankCut& cut) {
   }
 }
 
+// Activities of threads stay inside of those of their main threads.
+void MoveThreads(const auto& moved, std::size_t rank, Trace& replayed) {
+  const auto move = [&](std::vector<TeamEvent>& events) {
+    for (TeamEvent& event : events) event.tick = moved(event.tick);
+  };
+  move(replayed.team_threads.of_ranks[rank]);
+  for (WorkerThread& worker : replayed.team_threads.workers) {
+    if (static_cast<std::size_t>(worker.location.rank) != rank) continue;
+    const RankTimeline& old = worker.timeline;
+    NewTimes times = TimesOfCalls(old);
+    for (std::vector<Tick>* ticks : {&times.enter, &times.leave}) {
+      for (Tick& tick : *ticks) tick = moved(tick);
+    }
+    for (std::size_t event = 0; event < old.region_events(); ++event) {
+      times.events.push_back(moved(old.event_tick(event)));
+    }
+    worker.timeline = Retime(old, times);
+    move(worker.team_events);
+  }
+}
+
 }  // namespace
 
 PhaseCut MoveCut(const Trace& trace, const Trace& replayed, const PhaseCut& cut) {
@@ -132,31 +153,6 @@ BurstLengths SpeedUp(const Trace& trace, const BurstLengths& bursts, double spee
   }
   return faster;
 }
-
-namespace {
-
-// Activities of threads stay inside of those of their main threads.
-void MoveThreads(const auto& moved, std::size_t rank, Trace& replayed) {
-  const auto move = [&](std::vector<TeamEvent>& events) {
-    for (TeamEvent& event : events) event.tick = moved(event.tick);
-  };
-  move(replayed.team_threads.of_ranks[rank]);
-  for (WorkerThread& worker : replayed.team_threads.workers) {
-    if (static_cast<std::size_t>(worker.location.rank) != rank) continue;
-    const RankTimeline& old = worker.timeline;
-    NewTimes times = TimesOfCalls(old);
-    for (std::vector<Tick>* ticks : {&times.enter, &times.leave}) {
-      for (Tick& tick : *ticks) tick = moved(tick);
-    }
-    for (std::size_t event = 0; event < old.region_events(); ++event) {
-      times.events.push_back(moved(old.event_tick(event)));
-    }
-    worker.timeline = Retime(old, times);
-    move(worker.team_events);
-  }
-}
-
-}  // namespace
 
 Trace ReplayedTrace(const Trace& trace, const ReplayResult& result, const BurstLengths* bursts) {
   Trace replayed = trace;

@@ -37,8 +37,6 @@ struct CallEdge {
   Tick before = 0, after = 0;
   bool is_known = false, fits = false;  // in a set of edges alike that is large enough
   double later = 0;                     // than usual there
-
-  bool IsEnter() const { return index % 2 == 0; }
 };
 
 Tick TickOf(const RankTimeline& timeline, std::size_t edge) {
@@ -130,7 +128,7 @@ void Judge(std::vector<CallEdge>& edges, std::size_t CallEdge::*set, double leas
       const auto later = static_cast<double>(edge->before - before[middle]);
       const auto shorter = static_cast<double>(after[middle] - edge->after);
       const double outside_before = WidthsOutside(before, edge->before), outside = WidthsOutside(after, edge->after);
-      const double limit = edge->IsEnter() && later > 0 ? kWidthsWhenLate : kWidths;
+      const double limit = edge->index % 2 == 0 && later > 0 ? kWidthsWhenLate : kWidths;
       const bool is_displaced = std::abs(later) >= least && std::abs(later - shorter) <= 0.5 * std::abs(later) &&
                                 std::min(outside_before, outside) > 0 && std::max(outside_before, outside) >= limit;
       edge->is_known = true;
