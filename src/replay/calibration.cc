@@ -132,9 +132,9 @@ LinkCalibration Conclude(const Trace& trace, const LinkData& data, const LinkDat
   const auto limit = is_telling ? FindEagerLimit(data.observations, rules.Limit()) : std::nullopt;
   result.found_eager_limit = limit.has_value();
   link.eager_limit = limit.value_or(rules.Limit());
-  // Did eager messages that could have been there when their receive was posted take their whole time only then? A
-  // message says something if its receive was posted twice its time after it was sent, clocks set apart, and waited for
-  // at once; what it says is on which side of half its time the receiver was free.
+  // Eager messages that could have been there when their receive was posted may have taken their whole time only then.
+  // A message says something of it if its receive was posted twice its time after it was sent, clocks set apart, and
+  // waited for at once: on which side of half its time the receiver was free.
   for (const LatePost& message : data.observations.late_posts) {
     if (!is_telling || message.bytes >= link.eager_limit) continue;
     const double bytes = static_cast<double>(message.bytes);
