@@ -183,8 +183,8 @@ Diagnostics ThreadStates::ReadRank(const Trace& trace, std::size_t rank) {
   for (const ActivityChange& change : of_main) Append(change.tick, StateOfMain(change), main_segments);
   for (std::size_t i = 1; i < teams.threads.size(); ++i) {
     const std::vector<ActivityChange> of_worker = ReadActivities(trace.regions, teams.threads[i]);
-    std::vector<ActivityChange> expected = {
-        {kBefore, Activity::kOutside, false}};  // from every fork of a team that the thread is in to its join
+    // From every fork of a team that the thread is in to its join.
+    std::vector<ActivityChange> expected = {{kBefore, Activity::kOutside, false}};
     for (const TeamSpan& span : teams.threads[i].spans) {
       if (span.fork == kNoFork) continue;
       expected.push_back({teams.forks[span.fork].fork.tick, Activity::kOutside, true});
