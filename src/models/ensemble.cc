@@ -448,9 +448,7 @@ FittedModel FitModel(const ScalingModel& model, int dimension, const std::vector
   const Eigen::MatrixXd covariance = fit.sigma * fit.sigma * decomposition.inverse();
   if (!covariance.allFinite()) return fit;
   for (Eigen::Index row = 0; row < covariance.rows(); ++row) {
-    for (Eigen::Index column = 0; column < covariance.cols(); ++column) {
-      fit.covariance.push_back(covariance(row, column));
-    }
+    for (Eigen::Index k = 0; k < covariance.cols(); ++k) fit.covariance.push_back(covariance(row, k));
   }
   return fit;
 }
@@ -533,9 +531,7 @@ Ensemble FitEnsemble(const std::vector<Candidate>& candidates, const std::vector
           return member.model->Evaluate(cores, member.fit.dimension, member.fit.parameters);
         };
         const auto is_possible = [&](double cores) { return std::isfinite(value_at(cores)) && value_at(cores) > 0; };
-        const auto is_in_limit = [&](const DataPoint& point) {
-          return !limit || value_at(point.cores) <= *limit * (1 + 1e-9);
-        };
+        const auto is_in_limit = [&](const DataPoint& p) { return !limit || value_at(p.cores) <= *limit * (1 + 1e-9); };
         const bool stays = std::ranges::all_of(reach, is_possible) && std::ranges::all_of(points, is_in_limit);
         if (!stays) member.fit.outcome = FitOutcome::kLeavesRange;
       }

@@ -186,8 +186,6 @@ std::string HalfToml(const CollectiveHalf& half) {
   return fmt::format("[\"{}\", \"{}\"]", growth, NameOf(half.size, kSizeNames));
 }
 
-bool IsFree(const Link& link) { return link.latency == 0 && link.overhead == 0 && std::isinf(link.bandwidth); }
-
 double BytesFor(CollectiveSize size, const CollectiveBytes& bytes) {
   switch (size) {
     case CollectiveSize::kMin: return bytes.smallest;
@@ -214,7 +212,10 @@ double Steps(CollectiveGrowth growth, std::size_t ranks) {
 }  // namespace
 
 // On free links collectives take no time whatever their growth.
-bool Network::IsIdeal() const { return IsFree(local) && IsFree(remote) && !HasContention(); }
+bool Network::IsIdeal() const {
+  const auto is_free = [](const Link& l) { return l.latency == 0 && l.overhead == 0 && std::isinf(l.bandwidth); };
+  return is_free(local) && is_free(remote) && !HasContention();
+}
 
 std::string DescribeUnknown(const Link& link) {
   std::vector<std::string> parts;

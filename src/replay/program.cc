@@ -111,8 +111,6 @@ void OrderScans(const Trace& trace, const Matching& matching, Program& program) 
   }
 }
 
-constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
-
 // Calls visit(message, peer, bytes) for every message sent in a rank's window.
 template <typename Visit>
 void VisitSends(const RankTimeline& timeline, const RankMatching& matching, const RankCut& cut, const Visit& visit) {
@@ -271,6 +269,7 @@ Path PathOf(const Network& network, double ticks_per_second, std::int32_t from, 
 }
 
 void RequireTimes(const Network& network, const Program& program) {
+  constexpr double kLongestReplay = 1e18;  // ticks; room for computation and overhead before 2^63
   double longest = 0;
   for (const Tick delay : program.message_delays) longest += static_cast<double>(delay);
   for (const Tick delay : program.collective_delays) longest += static_cast<double>(delay);

@@ -410,8 +410,8 @@ LinkFit FitTimes(const std::vector<TransferTime>& transfers) {
     line = {time * share, (time - time * share) / std::max(1.0, groups.back().bytes)};
     fit.high = {time, groups.back().ticks / std::max(1.0, groups.back().bytes)};
   }
-  if (const double spread = MedianDistance(transfers, line, false);
-      spread >= 0.5) {  // below a tick there is only rounding
+  // Below a tick there is only rounding.
+  if (const double spread = MedianDistance(transfers, line, false); spread >= 0.5) {
     fit.spread = spread;
     fit.relative_spread = MedianDistance(transfers, line, true);
   }
