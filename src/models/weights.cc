@@ -25,8 +25,7 @@ double ShapeOfLoss(double loss) {
 }
 
 std::vector<double> ShapesOf(const std::vector<DataPoint>& points) {
-  double largest = 0;
-  double most = 0;  // the largest loss
+  double largest = 0, most = 0;  // core count, and loss
   for (const DataPoint& point : points) {
     largest = std::max(largest, point.cores);
     most = std::max(most, LogShape(point.value));

@@ -44,9 +44,6 @@ struct Numbering {
   std::uint32_t Take() { return matched > 0 ? (--matched, next++) : next_unmatched++; }
 };
 
-// One an endpoint, for sends, then for receives.
-using RankNumbering = std::array<std::vector<Numbering>, 2>;
-
 // One direction of one endpoint of one rank: part of a channel (communicator, source, destination, tag).
 struct ChannelEnd {
   std::uint32_t communicator = 0;
@@ -223,7 +220,7 @@ bool EndsEarly(const Trace& trace) { return trace.diagnostics.count(anomaly::kTr
 Matching MatchTrace(const Trace& trace) {
   Matching matching;
   matching.ranks.resize(trace.size());
-  std::vector<RankNumbering> numbering(trace.size());
+  std::vector<std::array<std::vector<Numbering>, 2>> numbering(trace.size());  // one an endpoint: of sends, of receives
   std::vector<std::vector<ChannelEnd>> ends_of_rank(trace.size());
   ParallelFor(trace.size(), [&](std::size_t rank) {
     const RankTimeline& timeline = trace.timelines[rank];
