@@ -63,126 +63,42 @@ nlohmann::json Member(const std::string& text, const char* key) {
   return json.is_object() && json.contains(key) ? json[key] : nlohmann::json();
 }
 
-// The number of ranks of the run; 0 if the file does not give it.
-std::size_t RanksOfMeasuredFile(const std::string& path) {
-  const nlohmann::json ranks = Member(ReadFile(path), "ranks");
-  return ranks.is_number_unsigned() ? ranks.get<std::size_t>() : 0;
+// One measured run for each trace is that of the trace.
+void LeaveOutTraced(InputFiles& files) {
+  if (files.traces.empty() || files.measured.empty()) return;
+  const auto folder_of = [](const std::string& path) { return fs::weakly_canonical(path).parent_path(); };
+  std::set<fs::path> folders;
+  for (const std::string& file : files.measured) folders.insert(folder_of(file));
+  std::map<std::pair<fs::path, std::size_t>, std::size_t> traces;  // that have no measured run yet
+  for (const std::string& trace : files.traces) {
+    if (folders.contains(folder_of(trace))) ++traces[{folder_of(trace), RanksOfTrace(trace)}];
+  }
+  std::erase_if(files.measured, [&](const std::string& file) {
+    const nlohmann::json ranks = Member(ReadFile(file), "ranks");  // which need not be there
+    const auto found = traces.find({folder_of(file), ranks.is_number_unsigned() ? ranks.get<std::size_t>() : 0});
+    if (found == traces.end() || found->first.second == 0 || found->second == 0) return false;
+    --found->second;
+    files.traced.push_back(file);
+    return true;
+  });
 }
 
-class Search {
- public:
-  void Add(const std::string& input) {
-    std::error_code code;
-    if (fs::is_directory(input, code)) return AddFolder(input);
-    if (!fs::exists(input, code)) throw Error(ErrorKind::kInput, input, "no such file or folder");
-    const fs::path path(input);
-    if (path.extension() == ".toml") return AddTo(files_.studies, input);
-    if (path.extension() != ".json") return AddTo(files_.traces, input);
-    if (!IsMeasuredFile(input)) {
-      throw Error(ErrorKind::kInput, input, "is no run that farscale measure or TALP has measured",
-                  "fit tables with farscale predict TABLE, make reports again with farscale report results.json");
-    }
-    AddTo(files_.measured, input);
-  }
-
-  InputFiles Take() {
-    LeaveOutTraced();
-    return std::move(files_);
-  }
-
- private:
-  void AddTo(std::vector<std::string>& list, const std::string& path) {
-    if (seen_.insert(fs::weakly_canonical(path)).second) list.push_back(path);
-  }
-
-  void AddFolder(const std::string& folder) {
-    std::vector<fs::path> paths;
-    Collect(folder, paths);
-    std::ranges::sort(paths);
-    std::set<fs::path> of_studies;
-    bool is_any = false;
-    const auto add = [&](std::vector<std::string>& list, const fs::path& path) {
-      AddTo(list, path.string());
-      is_any = true;
-    };
-    for (const fs::path& path : paths) {
-      if (!IsStudyFile(path)) continue;
-      add(files_.studies, path);
-      of_studies.insert(path.parent_path());
-    }
-    for (const fs::path& path : paths) {
-      if (IsInside(path, of_studies)) continue;
-      if (IsTraceName(path)) add(files_.traces, path);
-      if (IsMeasuredFile(path.string())) add(files_.measured, path);
-    }
-    if (is_any) return;
-    throw Error(ErrorKind::kInput, folder, "holds no study, trace (.otf2, .prv, .prv.gz) or measured run",
-                "name a folder with runs of a program");
-  }
-
-  // One for each trace.
-  void LeaveOutTraced() {
-    if (files_.traces.empty() || files_.measured.empty()) return;
-    const auto folder_of = [](const std::string& path) { return fs::weakly_canonical(path).parent_path(); };
-    std::set<fs::path> folders;
-    for (const std::string& file : files_.measured) folders.insert(folder_of(file));
-    std::map<std::pair<fs::path, std::size_t>, std::size_t> traces;  // that have no measured run yet
-    for (const std::string& trace : files_.traces) {
-      if (folders.contains(folder_of(trace))) ++traces[{folder_of(trace), RanksOfTrace(trace)}];
-    }
-    std::erase_if(files_.measured, [&](const std::string& file) {
-      const auto found = traces.find({folder_of(file), RanksOfMeasuredFile(file)});
-      if (found == traces.end() || found->first.second == 0 || found->second == 0) return false;
-      --found->second;
-      files_.traced.push_back(file);
-      return true;
-    });
-  }
-
-  static void Collect(const fs::path& folder, std::vector<fs::path>& paths) {
-    std::error_code code;
-    if (fs::exists(folder / "results.json", code)) return;
-    fs::directory_iterator entries(folder, code);
-    if (code) throw Error(ErrorKind::kInput, folder.string(), "cannot be read: " + code.message());
-    for (const fs::directory_entry& entry : entries) {
-      if (entry.path().filename().string().starts_with('.')) continue;
-      if (entry.is_directory(code)) {
-        if (!entry.is_symlink(code)) Collect(entry.path(), paths);  // a link may lead back up
-      } else {
-        paths.push_back(entry.path());
-      }
+void Collect(const fs::path& folder, std::vector<fs::path>& paths) {
+  std::error_code code;
+  if (fs::exists(folder / "results.json", code)) return;
+  fs::directory_iterator entries(folder, code);
+  if (code) throw Error(ErrorKind::kInput, folder.string(), "cannot be read: " + code.message());
+  for (const fs::directory_entry& entry : entries) {
+    if (entry.path().filename().string().starts_with('.')) continue;
+    if (entry.is_directory(code)) {
+      if (!entry.is_symlink(code)) Collect(entry.path(), paths);  // a link may lead back up
+    } else {
+      paths.push_back(entry.path());
     }
   }
-
-  InputFiles files_;
-  std::set<fs::path> seen_;
-};
-
-}  // namespace
-
-InputFiles FindInputFiles(const std::vector<std::string>& inputs) {
-  Search search;
-  for (const std::string& input : inputs) search.Add(input);
-  return search.Take();
 }
-
-namespace {
 
 constexpr const char* kWhole = "whole";  // phase of the whole run in these files
-
-// The name in the file of what a phase of a study is; empty for what no such file holds.
-std::string NameInFile(const PhaseSpec& spec) {
-  if (spec.kind == PhaseSpec::Kind::kWholeRun) return kWhole;
-  const bool is_all = spec.part.empty() && spec.skip == 0 && !spec.keep && !spec.clean;
-  return spec.kind == PhaseSpec::Kind::kRegion && is_all ? spec.region : "";
-}
-
-PhaseNotFound NotFound(const PhaseSpec& spec, const std::string& path, const std::vector<std::string>& known) {
-  const std::string name = NameInFile(spec);
-  return {ErrorKind::kUsage, spec.where.empty() ? path : spec.where + ", " + path,
-          "phase '" + spec.name + "' was not measured" +
-              (name.empty() ? ": a measured run knows whole runs and whole regions alone" : DidYouMean(name, known))};
-}
 
 RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::string& text) {
   RunRecord record;
@@ -209,39 +125,6 @@ RunRecord RecordOf(const RunSpec& spec, const FactorTable& table, const std::str
   return record;
 }
 
-}  // namespace
-
-AnalysedRun AnalyseMeasuredFile(const Study& study, const RunSpec& spec, std::size_t scenarios, bool wants_losses) {
-  AnalysedRun result;
-  const FactorTable table = ReadTableOfRuns({spec.trace});
-  result.record = RecordOf(spec, table, ReadFile(spec.trace));
-  std::vector<std::string> known;
-  for (const FactorRow& row : table.rows) known.push_back(row.phase.name);
-  for (const PhaseSpec& phase : study.phases) {
-    PhaseRows& rows = result.rows.emplace_back();
-    std::optional<PhaseNotFound>& missing = result.missing.emplace_back();
-    const auto found = std::ranges::find(known, NameInFile(phase));
-    if (found == known.end()) {
-      missing = NotFound(phase, spec.trace, known);
-      continue;
-    }
-    rows.whole = table.rows[static_cast<std::size_t>(found - known.begin())];
-    rows.whole->series = study.series;
-    rows.whole->phase = phase.name;
-    rows.whole->repeat = 0;
-    ForgetComparison(*rows.whole);
-  }
-  result.is_measured = true;
-  result.shapes.resize(study.phases.size());
-  if (wants_losses) result.losses.resize(study.phases.size());
-  result.scenario_rows.assign(scenarios, std::vector<PhaseRows>(study.phases.size()));
-  result.scenario_descriptions.resize(scenarios);
-  result.scenario_errors.resize(scenarios);
-  return result;
-}
-
-namespace {
-
 // U+10FE80 to U+10FEFF.
 constexpr std::string_view kBegin = "\xf4\x8f";
 
@@ -250,52 +133,6 @@ bool IsByte(std::string_view text) {
   const auto third = static_cast<unsigned char>(text[2]), last = static_cast<unsigned char>(text[3]);
   return (third == 0xba || third == 0xbb) && (last & 0xc0U) == 0x80U;
 }
-
-std::string TextOfByte(unsigned char byte) {
-  return std::string(kBegin) + static_cast<char>(byte < 0xc0U ? 0xba : 0xbb) +
-         static_cast<char>(0x80U | (byte & 0x3fU));
-}
-
-// The UTF-8 character that a text begins with; nothing where it is none.
-std::string_view FirstCharacter(std::string_view text) {
-  for (std::size_t length = 1; length <= 4 && length <= text.size(); ++length) {
-    if (IsUtf8(text.substr(0, length))) return text.substr(0, length);
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string TextOfPath(std::string_view path) {
-  std::string text;
-  while (!path.empty()) {
-    std::string_view next = FirstCharacter(path);
-    if (next.empty() || IsByte(path)) {
-      next = path.substr(0, 1);
-      text += TextOfByte(static_cast<unsigned char>(next[0]));
-    } else {
-      text += next;
-    }
-    path.remove_prefix(next.size());
-  }
-  return text;
-}
-
-std::string PathOfText(std::string_view text) {
-  std::string path;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!IsByte(text.substr(i))) {
-      path += text[i];
-      continue;
-    }
-    const unsigned high = static_cast<unsigned char>(text[i + 2]) == 0xba ? 0x80U : 0xc0U;
-    path += static_cast<char>(high | (static_cast<unsigned char>(text[i + 3]) & 0x3fU));
-    i += 3;
-  }
-  return path;
-}
-
-namespace {
 
 std::vector<fs::path> TomlFiles(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -323,40 +160,32 @@ std::vector<std::string> ConfigNames(const std::string& folder) {
 
 constexpr std::string_view kTemplateEnding = ".mustache";
 
-// Without a byte order mark, which would end up in the middle of a page, and with lines that all end alike, since
-// browsers make them so before they compare a text with its hash.
-std::string PlainText(const std::string& text) {
+// A file of the user's folder, else of the program's own. Without a byte order mark, which would end up in the middle
+// of a page, and with lines that all end alike, since browsers make them so before they compare a text with its hash.
+Template LoadTemplate(const std::string& folder, const std::string& name) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  fs::path path = DataFolder() / "templates" / name;
+  if (!folder.empty() && fs::exists(fs::path(folder) / name)) path = fs::path(folder) / name;
+  const std::string text = ReadFile(path);
   std::string plain;
   plain.reserve(text.size());
-  for (std::size_t i = text.rfind(kByteOrderMark, 0) == 0 ? kByteOrderMark.size() : 0; i < text.size(); ++i) {
+  for (std::size_t i = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; i < text.size(); ++i) {
     const bool is_before_newline = i + 1 < text.size() && text[i + 1] == '\n';
     if (text[i] != '\r') plain += text[i];
     if (text[i] == '\r' && !is_before_newline) plain += '\n';
   }
-  return plain;
-}
-
-// A file of the user's folder, else of the program's own.
-Template LoadTemplate(const std::string& folder, const std::string& name) {
-  fs::path path = DataFolder() / "templates" / name;
-  if (!folder.empty() && fs::exists(fs::path(folder) / name)) path = fs::path(folder) / name;
-  return {PlainText(ReadFile(path)), path.string()};
-}
-
-// Names of templates without their ending.
-void AddTemplateNames(const fs::path& folder, std::set<std::string>& names) {
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, code)) {
-    if (entry.path().extension() == kTemplateEnding) names.insert(entry.path().stem().string());
-  }
+  return {plain, path.string()};
 }
 
 // Every template may be a partial of another, those of the folder before ours.
 Partials LoadPartials(const std::string& folder) {
-  std::set<std::string> names;
-  AddTemplateNames(DataFolder() / "templates", names);
-  if (!folder.empty()) AddTemplateNames(folder, names);
+  std::set<std::string> names;  // without their ending
+  for (const fs::path& place : {DataFolder() / "templates", fs::path(folder)}) {
+    std::error_code code;  // none is named where the folder is empty
+    for (const fs::directory_entry& entry : fs::directory_iterator(place, code)) {
+      if (entry.path().extension() == kTemplateEnding) names.insert(entry.path().stem().string());
+    }
+  }
   Partials partials;
   for (const std::string& name : names) partials[name] = LoadTemplate(folder, name + std::string(kTemplateEnding));
   return partials;
@@ -386,7 +215,10 @@ bool IsAskedFor(const std::string& partial, const std::string& folder, const std
 
 // A template by a name that nobody asks for would change nothing, and leave one wondering why. Other files may lie
 // beside, such as notes.
-void RequireKnownNames(const std::string& folder) {
+void RequireFolder(const std::string& folder) {
+  std::error_code code;
+  if (folder.empty()) return;
+  if (!fs::is_directory(folder, code)) throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
   const std::vector<std::string> known = FileNames(DataFolder() / "templates"), own = FileNames(folder);
   for (const std::string& name : own) {
     const std::string ending = fs::path(name).extension();
@@ -400,14 +232,120 @@ void RequireKnownNames(const std::string& folder) {
   }
 }
 
-void RequireFolder(const std::string& folder) {
-  std::error_code code;
-  if (folder.empty()) return;
-  if (!fs::is_directory(folder, code)) throw Error(ErrorKind::kUsage, folder, "is not a folder with templates");
-  RequireKnownNames(folder);
+}  // namespace
+
+InputFiles FindInputFiles(const std::vector<std::string>& inputs) {
+  InputFiles files;
+  std::set<fs::path> seen;
+  const auto add = [&](std::vector<std::string>& list, const std::string& path) {
+    if (seen.insert(fs::weakly_canonical(path)).second) list.push_back(path);
+  };
+  for (const std::string& input : inputs) {
+    std::error_code code;
+    if (!fs::is_directory(input, code)) {
+      if (!fs::exists(input, code)) throw Error(ErrorKind::kInput, input, "no such file or folder");
+      const std::string ending = fs::path(input).extension().string();
+      if (ending == ".json" && !IsMeasuredFile(input)) {
+        throw Error(ErrorKind::kInput, input, "is no run that farscale measure or TALP has measured",
+                    "fit tables with farscale predict TABLE, make reports again with farscale report results.json");
+      }
+      add(ending == ".toml" ? files.studies : ending == ".json" ? files.measured : files.traces, input);
+      continue;
+    }
+    std::vector<fs::path> paths;
+    Collect(input, paths);
+    std::ranges::sort(paths);
+    std::set<fs::path> of_studies;
+    bool is_any = false;
+    for (const fs::path& path : paths) {
+      if (!IsStudyFile(path)) continue;
+      add(files.studies, path.string());
+      of_studies.insert(path.parent_path());
+      is_any = true;
+    }
+    for (const fs::path& path : paths) {
+      if (IsInside(path, of_studies)) continue;
+      const bool is_trace = IsTraceName(path), is_measured = IsMeasuredFile(path.string());
+      if (is_trace) add(files.traces, path.string());
+      if (is_measured) add(files.measured, path.string());
+      is_any = is_any || is_trace || is_measured;
+    }
+    if (is_any) continue;
+    throw Error(ErrorKind::kInput, input, "holds no study, trace (.otf2, .prv, .prv.gz) or measured run",
+                "name a folder with runs of a program");
+  }
+  LeaveOutTraced(files);
+  return files;
 }
 
-}  // namespace
+AnalysedRun AnalyseMeasuredFile(const Study& study, const RunSpec& spec, std::size_t scenarios, bool wants_losses) {
+  AnalysedRun result;
+  const FactorTable table = ReadTableOfRuns({spec.trace});
+  result.record = RecordOf(spec, table, ReadFile(spec.trace));
+  std::vector<std::string> known;
+  for (const FactorRow& row : table.rows) known.push_back(row.phase.name);
+  for (const PhaseSpec& phase : study.phases) {
+    PhaseRows& rows = result.rows.emplace_back();
+    std::optional<PhaseNotFound>& missing = result.missing.emplace_back();
+    const bool is_all = phase.part.empty() && phase.skip == 0 && !phase.keep && !phase.clean;
+    std::string name;  // in the file; empty for what no such file holds
+    if (phase.kind == PhaseSpec::Kind::kWholeRun) name = kWhole;
+    if (phase.kind == PhaseSpec::Kind::kRegion && is_all) name = phase.region;
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      missing = PhaseNotFound(
+          ErrorKind::kUsage, phase.where.empty() ? spec.trace : phase.where + ", " + spec.trace,
+          "phase '" + phase.name + "' was not measured" +
+              (name.empty() ? ": a measured run knows whole runs and whole regions alone" : DidYouMean(name, known)));
+      continue;
+    }
+    rows.whole = table.rows[static_cast<std::size_t>(found - known.begin())];
+    rows.whole->series = study.series;
+    rows.whole->phase = phase.name;
+    rows.whole->repeat = 0;
+    ForgetComparison(*rows.whole);
+  }
+  result.is_measured = true;
+  result.shapes.resize(study.phases.size());
+  if (wants_losses) result.losses.resize(study.phases.size());
+  result.scenario_rows.assign(scenarios, std::vector<PhaseRows>(study.phases.size()));
+  result.scenario_descriptions.resize(scenarios);
+  result.scenario_errors.resize(scenarios);
+  return result;
+}
+
+std::string TextOfPath(std::string_view path) {
+  std::string text;
+  while (!path.empty()) {
+    std::size_t length = 1;  // of the first UTF-8 character
+    while (length <= 4 && length <= path.size() && !IsUtf8(path.substr(0, length))) ++length;
+    if (length > 4 || length > path.size() || IsByte(path)) {
+      length = 1;
+      const auto byte = static_cast<unsigned char>(path[0]);
+      text += kBegin;
+      text += static_cast<char>(byte < 0xc0U ? 0xba : 0xbb);
+      text += static_cast<char>(0x80U | (byte & 0x3fU));
+    } else {
+      text += path.substr(0, length);
+    }
+    path.remove_prefix(length);
+  }
+  return text;
+}
+
+std::string PathOfText(std::string_view text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!IsByte(text.substr(i))) {
+      path += text[i];
+      continue;
+    }
+    const unsigned high = static_cast<unsigned char>(text[i + 2]) == 0xba ? 0x80U : 0xc0U;
+    path += static_cast<char>(high | (static_cast<unsigned char>(text[i + 3]) & 0x3fU));
+    i += 3;
+  }
+  return path;
+}
 
 fs::path DataFolder() {
   std::error_code code;
