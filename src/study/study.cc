@@ -114,51 +114,10 @@ std::string NetworkName(const std::string& name, const std::string& file) {
   return fs::path(name).extension() == ".toml" ? Relative(name, file) : name;
 }
 
-void ParseNoise(const ConfigTable& table, const std::string& file, Study& study) {
-  NoiseSpec noise;
-  noise.network = NetworkName(table.String("network").value_or("calibrated"), file);
-  noise.where = table.Where("network");
-  const std::string computation =
-      OneOf(table, "computation", {"auto", "cycles", "cpu-time", "iterations", "instructions", "none"});
-  noise.clean_computation = computation != "none";
-  noise.source = ParseComputationSource(computation);
-  study.noise = noise;
-}
-
 RankGrid ParseGrid(const ConfigTable& table, const std::vector<std::int64_t>& extents) {
   if (const std::optional<RankGrid> grid = GridWith(extents)) return *grid;
   table.Fail("grid", "'grid' is no layout of ranks",
              "write the extents of one to four dimensions, as in grid = [16, 8]");
-}
-
-// One layout, or a list of them.
-std::vector<RankGrid> ParseGrids(const ConfigTable& table) {
-  std::vector<RankGrid> grids;
-  for (const std::vector<std::int64_t>& extents : table.IntegerLists("grid"))
-    grids.push_back(ParseGrid(table, extents));
-  return grids;
-}
-
-void ParseGrowth(const ConfigTable& table, const std::string& file, Study& study) {
-  study.growth = {NetworkName(table.String("network").value_or("calibrated"), file), table.Where("network"),
-                  ParseGrids(table)};
-}
-
-void ParseCounters(const ConfigTable& table, Study& study) {
-  study.factors.counters.instructions = table.String("instructions").value_or("");
-  study.factors.counters.cycles = table.String("cycles").value_or("");
-  study.factors.counters.cpu_time = table.String("cpu_time").value_or("");
-}
-
-AcceptedKinds ParseAccepted(const ConfigTable& table) {
-  AcceptedKinds accepted = table.Strings("accept").value_or(AcceptedKinds());
-  for (const std::string& kind : accepted) {
-    if (std::ranges::find(KindsToAccept(), kind) != KindsToAccept().end()) continue;
-    table.Fail("accept", fmt::format("no trace is refused for '{}'", kind),
-               "these can be accepted: " + Join(KindsToAccept(), ", "));
-  }
-  if (table.Bool("accept_truncated").value_or(false)) accepted.emplace_back(anomaly::kTraceEndsEarly.id);
-  return accepted;
 }
 
 void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
@@ -176,7 +135,13 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
     if (const auto application = table.Integer("application")) {
       run.application = static_cast<int>(Positive(table, "application", *application));
     }
-    run.accepted = ParseAccepted(table);
+    run.accepted = table.Strings("accept").value_or(AcceptedKinds());
+    for (const std::string& kind : run.accepted) {
+      if (std::ranges::find(KindsToAccept(), kind) != KindsToAccept().end()) continue;
+      table.Fail("accept", fmt::format("no trace is refused for '{}'", kind),
+                 "these can be accepted: " + Join(KindsToAccept(), ", "));
+    }
+    if (table.Bool("accept_truncated").value_or(false)) run.accepted.emplace_back(anomaly::kTraceEndsEarly.id);
     run.size = PositiveNumber(table, "size");
     if (const auto grid = table.Integers("grid")) run.grid = ParseGrid(table, *grid);
     for (const char* key : {"threads", "application", "accept", "accept_truncated", "grid"}) {
@@ -198,16 +163,6 @@ void ParseRuns(const ConfigTable& root, const std::string& file, Study& study) {
   }
 }
 
-void ParseWindow(const ConfigTable& table, PhaseSpec& phase) {
-  const std::vector<double> window = *table.Numbers("window");
-  if (window.size() != 2 || window[0] < 0 || !(window[0] < window[1]) || !std::isfinite(window[1])) {
-    table.Fail("window", "'window' must be [begin, end] in seconds since the start of the run, begin before end");
-  }
-  phase.kind = PhaseSpec::Kind::kTimeWindow;
-  phase.window_begin = window[0];
-  phase.window_end = window[1];
-}
-
 void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
   int parts = 0;
   if (const auto region = table.String("region")) {
@@ -223,7 +178,13 @@ void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
     ++parts;
   }
   if (table.Has("window")) {
-    ParseWindow(table, phase);
+    const std::vector<double> window = *table.Numbers("window");
+    if (window.size() != 2 || window[0] < 0 || !(window[0] < window[1]) || !std::isfinite(window[1])) {
+      table.Fail("window", "'window' must be [begin, end] in seconds since the start of the run, begin before end");
+    }
+    phase.kind = PhaseSpec::Kind::kTimeWindow;
+    phase.window_begin = window[0];
+    phase.window_end = window[1];
     ++parts;
   }
   if (table.Bool("whole").value_or(false)) ++parts;
@@ -241,16 +202,6 @@ void ParsePart(const ConfigTable& table, PhaseSpec& phase) {
   }
 }
 
-// true for the longest run of clean iterations, or how many of the cleanest.
-void ParseClean(const ConfigTable& table, PhaseSpec& phase) {
-  if (!table.Has("clean")) return;
-  if (table.IsBool("clean")) {
-    if (*table.Bool("clean")) phase.clean = kLongestRun;
-    return;
-  }
-  phase.clean = static_cast<std::size_t>(Positive(table, "clean", *table.Integer("clean")));
-}
-
 void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
   const bool repeats = phase.Repeats();
   for (const char* key : {"skip", "keep", "clean", "span"}) {
@@ -261,25 +212,14 @@ void ParseIterations(const ConfigTable& table, PhaseSpec& phase) {
     phase.skip = static_cast<std::size_t>(*skip);
   }
   if (const auto keep = table.Integer("keep")) phase.keep = static_cast<std::size_t>(Positive(table, "keep", *keep));
-  ParseClean(table, phase);
+  // true for the longest run of clean iterations, or how many of the cleanest
+  if (table.Has("clean") && !table.IsBool("clean")) {
+    phase.clean = static_cast<std::size_t>(Positive(table, "clean", *table.Integer("clean")));
+  } else if (table.Has("clean") && *table.Bool("clean")) {
+    phase.clean = kLongestRun;
+  }
   const std::string span = OneOf(table, "span", {"auto", "whole", "each"});
   phase.span = span == "whole" ? Span::kWhole : span == "each" ? Span::kEach : Span::kAuto;
-}
-
-void RefuseOverlap(const ConfigTable& table, const PhaseSpec& phase, const std::vector<PhaseSpec>& others) {
-  for (const PhaseSpec& other : others) {
-    if (other.name == phase.name) {
-      table.Fail("name", "there are two phases '" + phase.name + "'", "the other is at " + other.where);
-    }
-    const bool windows = phase.kind == PhaseSpec::Kind::kTimeWindow && other.kind == PhaseSpec::Kind::kTimeWindow;
-    if (windows && phase.window_begin < other.window_end && other.window_begin < phase.window_end) {
-      table.Fail(
-          "window",
-          fmt::format("the windows of phases '{}' and '{}' overlap between {} s and {} s", other.name, phase.name,
-                      std::max(phase.window_begin, other.window_begin), std::min(phase.window_end, other.window_end)),
-          "the other is at " + other.where);
-    }
-  }
 }
 
 std::map<Factor, ModelChoice> ParseChoices(const ConfigTable& table) {
@@ -306,7 +246,20 @@ void ParsePhases(const ConfigTable& root, Study& study) {
                        : fmt::format("{} s to {} s", phase.window_begin, phase.window_end);
     }
     if (const auto models = table.Table("models")) study.projection.models.by_phase[phase.name] = ParseChoices(*models);
-    RefuseOverlap(table, phase, study.phases);
+    for (const PhaseSpec& other : study.phases) {
+      if (other.name == phase.name) {
+        table.Fail("name", "there are two phases '" + phase.name + "'", "the other is at " + other.where);
+      }
+      const bool windows = phase.kind == PhaseSpec::Kind::kTimeWindow && other.kind == PhaseSpec::Kind::kTimeWindow;
+      const double begin = std::max(phase.window_begin, other.window_begin);
+      const double end = std::min(phase.window_end, other.window_end);
+      if (windows && phase.window_begin < other.window_end && other.window_begin < phase.window_end) {
+        table.Fail("window",
+                   fmt::format("the windows of phases '{}' and '{}' overlap between {} s and {} s", other.name,
+                               phase.name, begin, end),
+                   "the other is at " + other.where);
+      }
+    }
     table.RefuseUnknownKeys();
     study.phases.push_back(phase);
   }
@@ -418,9 +371,22 @@ Study ParseStudy(const std::string& text, const std::string& file, const PresetR
   ParseTable(root, "study", [&](const ConfigTable& table) { ParseHeader(table, study); });
   ParseTable(root, "case", [&](const ConfigTable& table) { ParseCase(table, study); });
   ParseTable(root, "replay", [&](const ConfigTable& table) { ParseReplay(table, study); });
-  ParseTable(root, "counters", [&](const ConfigTable& table) { ParseCounters(table, study); });
-  ParseTable(root, "noise", [&](const ConfigTable& table) { ParseNoise(table, file, study); });
-  ParseTable(root, "growth", [&](const ConfigTable& table) { ParseGrowth(table, file, study); });
+  ParseTable(root, "counters", [&](const ConfigTable& table) {
+    study.factors.counters.instructions = table.String("instructions").value_or("");
+    study.factors.counters.cycles = table.String("cycles").value_or("");
+    study.factors.counters.cpu_time = table.String("cpu_time").value_or("");
+  });
+  ParseTable(root, "noise", [&](const ConfigTable& table) {
+    study.noise = {NetworkName(table.String("network").value_or("calibrated"), file), table.Where("network")};
+    const std::string computation =
+        OneOf(table, "computation", {"auto", "cycles", "cpu-time", "iterations", "instructions", "none"});
+    study.noise->clean_computation = computation != "none";
+    study.noise->source = ParseComputationSource(computation);
+  });
+  ParseTable(root, "growth", [&](const ConfigTable& table) {
+    study.growth = {NetworkName(table.String("network").value_or("calibrated"), file), table.Where("network")};
+    for (const auto& extents : table.IntegerLists("grid")) study.growth->grids.push_back(ParseGrid(table, extents));
+  });
   ParseRuns(root, file, study);
   ParseTable(root, "models", [&](const ConfigTable& table) { ParseModels(table, file, study); });
   ParsePhases(root, study);

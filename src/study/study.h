@@ -50,7 +50,7 @@ struct NoiseSpec {
   std::string network;  // name or path; "calibrated": to the runs
   std::string where;    // file and line
   bool clean_computation = true;
-  std::optional<ComputationSource> source;  // nothing: the best that a trace has
+  std::optional<ComputationSource> source = std::nullopt;  // nothing: the best that a trace has
 };
 
 // The table [growth]: the runs are grown to larger ones [docs/growth.md].
