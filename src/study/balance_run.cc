@@ -21,20 +21,6 @@
 namespace farscale {
 namespace {
 
-// Computation without noise, and the places of the phase in the trace that has it.
-void CleanComputationOf(const BalanceStudy& balance, const Network& network, const Study& study, BalanceRunData& run) {
-  Scenario scenario;
-  scenario.network = network;
-  scenario.clean_computation = true;
-  scenario.source = balance.source;
-  ScenarioRun clean = ReplayScenario(run.trace, run.matching, {run.cut}, scenario, study.factors);
-  clean.trace.path = run.trace.path;
-  run.trace = std::move(clean.trace);
-  run.cut = clean.cuts.front();
-  const std::size_t part = clean.description.rfind("; computation ");
-  run.computation = part == std::string::npos ? clean.description : clean.description.substr(part + 2);
-}
-
 std::size_t LargestNode(const std::vector<std::int32_t>& nodes) {
   std::map<std::int32_t, std::size_t> ranks;
   std::size_t largest = 1;
@@ -45,15 +31,6 @@ std::size_t LargestNode(const std::vector<std::int32_t>& nodes) {
 // An estimate where nothing is known: a task's largest message is taken for one face of a cube that the task holds, in
 // kStateArrays arrays of doubles: kStateArrays * 8 * (bytes / 8)^(3/2) bytes. A task that sends nothing has no state.
 constexpr double kStateArrays = 10;  // chosen: right within an order of magnitude at best, so others are tried, too
-
-std::vector<double> EstimateTaskBytes(const TaskProgram& tasks) {
-  std::vector<double> largest(tasks.tasks(), 0);
-  for (const TaskMessage& message : tasks.program.task_messages) {
-    if (message.is_sent) largest[message.from] = std::max(largest[message.from], static_cast<double>(message.bytes));
-  }
-  for (double& bytes : largest) bytes = kStateArrays * 8 * std::pow(bytes / 8, 1.5);
-  return largest;
-}
 
 // "rank,bytes" line by line behind a line with these names; every rank once. Throws a usage error with file and line.
 std::vector<double> ParseTaskBytes(const std::string& text, const std::string& file, std::size_t tasks) {
@@ -97,7 +74,12 @@ void FindTaskBytes(const BalanceStudy& balance, BalanceRunData& run) {
     bytes.assign(run.trace.size(), *balance.task_bytes);
     run.task_bytes_source = FormatBytes(*balance.task_bytes) + " each, as given";
   } else {
-    bytes = EstimateTaskBytes(*run.sweep.tasks);
+    const TaskProgram& tasks = *run.sweep.tasks;
+    bytes.assign(tasks.tasks(), 0);
+    for (const TaskMessage& message : tasks.program.task_messages) {
+      if (message.is_sent) bytes[message.from] = std::max(bytes[message.from], static_cast<double>(message.bytes));
+    }
+    for (double& state : bytes) state = kStateArrays * 8 * std::pow(state / 8, 1.5);
     run.task_bytes_source = fmt::format(
         "estimated from the largest messages: each is one face of a cube that the task holds in {:g} arrays",
         kStateArrays);
@@ -153,7 +135,18 @@ std::unique_ptr<BalanceRunData> LoadBalanceRun(const Study& study, const RunSpec
   const PhaseCut measured = run->cut;
   run->computation = "as measured";
   for (const Rank& rank : run->trace.ranks) run->nodes.push_back(rank.node);
-  if (balance.clean_computation) CleanComputationOf(balance, network, study, *run);
+  if (balance.clean_computation) {  // without noise, and the places of the phase in the trace that has it
+    Scenario scenario;
+    scenario.network = network;
+    scenario.clean_computation = true;
+    scenario.source = balance.source;
+    ScenarioRun clean = ReplayScenario(run->trace, run->matching, {run->cut}, scenario, study.factors);
+    clean.trace.path = run->trace.path;
+    run->trace = std::move(clean.trace);
+    run->cut = clean.cuts.front();
+    const std::size_t part = clean.description.rfind("; computation ");
+    run->computation = part == std::string::npos ? clean.description : clean.description.substr(part + 2);
+  }
   run->sweep.tasks =
       std::make_shared<TaskProgram>(CompileTasks(run->trace, run->matching, run->cut, study.factors.rules, &network));
   run->sweep.per_node = balance.per_node.value_or(LargestNode(run->nodes));

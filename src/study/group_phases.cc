@@ -12,19 +12,8 @@ namespace farscale {
 namespace {
 
 const RankGroup* FindGroup(const PhaseRows& rows, const std::string& name) {
-  const auto found =
-      std::find_if(rows.groups.begin(), rows.groups.end(), [&](const RankGroup& group) { return group.name == name; });
+  const auto found = std::ranges::find(rows.groups, name, &RankGroup::name);
   return found == rows.groups.end() ? nullptr : &*found;
-}
-
-// Names of groups that would read like another phase.
-std::set<std::string> NamesTaken(const std::string& phase, const std::set<std::string>& phases) {
-  const std::string begin = phase + std::string(kGroupSeparator);
-  std::set<std::string> names;
-  for (const std::string& name : phases) {
-    if (name.starts_with(begin)) names.insert(name.substr(begin.size()));
-  }
-  return names;
 }
 
 void ParseMembers(const ConfigTable& table, GroupSpec& group) {
@@ -52,19 +41,6 @@ void ParseMembers(const ConfigTable& table, GroupSpec& group) {
   if (given != 1) table.Fail("", "a group needs exactly one of region, ranks and every");
 }
 
-void CheckName(const ConfigTable& table, const std::string& name, const std::vector<GroupSpec>& others) {
-  if (name.empty()) table.Fail("name", "a group of ranks needs a name");
-  if (name.find(kGroupSeparator) != std::string::npos) {
-    table.Fail("name", "'" + std::string(kGroupSeparator) + "' stands between a phase and a group of its ranks",
-               "choose another name");
-  }
-  if (name == kOtherRanks)
-    table.Fail("name", "'" + name + "' are the ranks that are in no group", "choose another name");
-  const auto same =
-      std::find_if(others.begin(), others.end(), [&](const GroupSpec& other) { return other.name == name; });
-  if (same != others.end()) table.Fail("name", "there are two groups '" + name + "'", "the other is at " + same->where);
-}
-
 }  // namespace
 
 std::vector<GroupSpec> ParseGroups(const ConfigTable& root) {
@@ -73,8 +49,18 @@ std::vector<GroupSpec> ParseGroups(const ConfigTable& root) {
     GroupSpec group;
     group.where = table.Where();
     ParseMembers(table, group);
-    group.name = table.String("name").value_or(group.region);
-    CheckName(table, group.name, groups);
+    const std::string name = group.name = table.String("name").value_or(group.region);
+    if (name.empty()) table.Fail("name", "a group of ranks needs a name");
+    if (name.find(kGroupSeparator) != std::string::npos) {
+      table.Fail("name", "'" + std::string(kGroupSeparator) + "' stands between a phase and a group of its ranks",
+                 "choose another name");
+    }
+    if (name == kOtherRanks)
+      table.Fail("name", "'" + name + "' are the ranks that are in no group", "choose another name");
+    const auto same = std::ranges::find(groups, name, &GroupSpec::name);
+    if (same != groups.end()) {
+      table.Fail("name", "there are two groups '" + name + "'", "the other is at " + same->where);
+    }
     table.RefuseUnknownKeys();
     groups.push_back(group);
   }
@@ -92,7 +78,12 @@ GroupsOfPhase::GroupsOfPhase(const Study& study, std::size_t phase, std::vector<
     : spec_(study.phases[phase]), runs_(std::move(runs)) {
   std::vector<std::vector<RankGroup>*> groups;  // largest run first
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) groups.push_back(&(*run)->groups);
-  if (study.groups.empty()) MatchNames(groups, NamesTaken(spec_.name, taken));
+  const std::string begin = spec_.name + std::string(kGroupSeparator);
+  std::set<std::string> like_phases;  // names of groups that would read like another phase
+  for (const std::string& name : taken) {
+    if (name.starts_with(begin)) like_phases.insert(name.substr(begin.size()));
+  }
+  if (study.groups.empty()) MatchNames(groups, like_phases);
   for (const std::vector<RankGroup>* run : groups) {
     for (const RankGroup& group : *run) {
       if (std::find(names_.begin(), names_.end(), group.name) == names_.end()) names_.push_back(group.name);

@@ -205,16 +205,6 @@ std::optional<MatchedTrace> RunOfThreads(const Trace& trace, Diagnostics& diagno
 // Needs replays, in which ranks might wait for ever where calls are missing.
 bool FindsCauses(const Study& study, const Trace& trace) { return study.finds_causes && MissingCalls(trace).empty(); }
 
-LossRecord LossesOfThreads(const Trace& trace, const MatchedTrace& threaded, const PhaseCut& cut,
-                           const std::vector<RankGroup>& groups, const Study& study) {
-  const auto& [threads, matching] = threaded;
-  const PhaseCut of_threads = CutOfLocations(trace, cut, threads);
-  DiagnosisOptions options = {study.delays, GroupsOfLocations(groups, threads), kShapedPaths};
-  options.finds_causes = FindsCauses(study, trace);
-  options.counters = study.factors.counters;
-  return RecordOf(Diagnose(threads, matching, of_threads, options), cut.spec.name, threads.locations);
-}
-
 // The computation of every group, and the causes that are the work of one of them.
 void AddGroups(const std::vector<RankGroup>& groups, LossRecord& losses) {
   for (const RankGroup& group : groups) {
@@ -237,8 +227,17 @@ void AddGroups(const std::vector<RankGroup>& groups, LossRecord& losses) {
 // Losses by factor are always of ranks, as factors are. `options`: of a diagnosis of ranks.
 LossRecord FindLosses(const Trace& trace, const Matching& matching, const std::optional<MatchedTrace>& threaded,
                       const PhaseCut& cut, const DiagnosisOptions& options, const Study& study) {
-  LossRecord losses = threaded ? LossesOfThreads(trace, *threaded, cut, options.groups, study)
-                               : RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
+  LossRecord losses;
+  if (threaded) {
+    const auto& [threads, matching_of_threads] = *threaded;
+    DiagnosisOptions of_threads = {study.delays, GroupsOfLocations(options.groups, threads), kShapedPaths};
+    of_threads.finds_causes = FindsCauses(study, trace);
+    of_threads.counters = study.factors.counters;
+    losses = RecordOf(Diagnose(threads, matching_of_threads, CutOfLocations(trace, cut, threads), of_threads),
+                      cut.spec.name, threads.locations);
+  } else {
+    losses = RecordOf(Diagnose(trace, matching, cut, options), cut.spec.name);
+  }
   AddGroups(options.groups, losses);
   if (matching.clocks_unknown) {
     WithholdWaits(losses, {matching.diagnostics.count(anomaly::kClocksContradict), *matching.clocks_unknown});
@@ -392,22 +391,22 @@ void MeasureHere(const Study& study, const std::vector<std::size_t>& which, cons
   });
 }
 
-std::string MeasureForOther(std::string_view request) {
-  Study study;
-  std::vector<std::size_t> which;
-  std::vector<Scenario> scenarios;
-  Detail detail = Detail::kFactors;
-  FromBytes(request, study, which, scenarios, detail);
-  std::vector<AnalysedRun> runs(which.size());
-  MeasureHere(study, which, scenarios, detail, [&](std::size_t i, AnalysedRun run) {
-    runs[static_cast<std::size_t>(std::ranges::find(which, i) - which.begin())] = std::move(run);
-  });
-  return ToBytes(runs);
-}
-
 }  // namespace
 
-Service MeasuringService() { return {kMeasureRuns, MeasureForOther}; }
+Service MeasuringService() {
+  return {kMeasureRuns, [](std::string_view request) {
+            Study study;
+            std::vector<std::size_t> which;
+            std::vector<Scenario> scenarios;
+            Detail detail = Detail::kFactors;
+            FromBytes(request, study, which, scenarios, detail);
+            std::vector<AnalysedRun> runs(which.size());
+            MeasureHere(study, which, scenarios, detail, [&](std::size_t i, AnalysedRun run) {
+              runs[static_cast<std::size_t>(std::ranges::find(which, i) - which.begin())] = std::move(run);
+            });
+            return ToBytes(runs);
+          }};
+}
 
 void MeasureEach(const Study& study, const std::vector<std::size_t>& which, const std::vector<Scenario>& scenarios,
                  Detail detail, const std::function<void(std::size_t, AnalysedRun)>& done) {

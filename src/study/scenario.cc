@@ -22,51 +22,17 @@
 namespace farscale {
 namespace {
 
-// The phase that covers most of the run and repeats: its iterations are what computation can be compared over.
-const PhaseCut* LongestLoop(const std::vector<PhaseCut>& cuts) {
-  const PhaseCut* longest = nullptr;
-  for (const PhaseCut& cut : cuts) {
-    if (cut.iterations < 2) continue;
-    if (longest == nullptr || cut.end() - cut.begin() > longest->end() - longest->begin()) longest = &cut;
-  }
-  return longest;
-}
-
-// "; not known between nodes: latency at most 1.84 µs (460 ns assumed)", of links that ranks of the run can use.
-std::string DescribeUnknown(const Trace& trace, const Network& network) {
-  std::set<std::int32_t> nodes;
-  for (const Rank& rank : trace.ranks) nodes.insert(rank.node);
-  std::string text;
-  const auto add = [&](bool is_used, const Link& link, const char* where) {
-    if (is_used && !link.IsKnown()) text += fmt::format("; not known {}: {}", where, DescribeUnknown(link));
-  };
-  add(nodes.size() > 1, network.remote, "between nodes");
-  add(nodes.size() < trace.size(), network.local, "within nodes");
-  return text;
-}
-
-Network ChooseNetwork(const Trace& trace, const Scenario& scenario, std::string& description) {
-  Network network = Scaled(*scenario.network, scenario.latency, scenario.bandwidth);
-  description = network.name;
-  if (scenario.latency != 1) description += fmt::format(", latency ×{:g}", scenario.latency);
-  if (scenario.bandwidth != 1) description += fmt::format(", bandwidth ×{:g}", scenario.bandwidth);
-  description += DescribeUnknown(trace, network);
-  return network;
-}
-
-void RequireRegion(const Trace& trace, const std::string& region) {
-  const std::vector<std::string> names = trace.UserRegionNames();
-  if (region.empty() || std::find(names.begin(), names.end(), region) != names.end()) return;
-  const std::string advice = DidYouMean(region, names);
-  throw Error(ErrorKind::kUsage, trace.path, "no region '" + region + "' in this trace",
-              advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
-}
-
 BurstLengths ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& cuts, const Scenario& scenario,
                                const FactorOptions& options, ScenarioRun& run) {
   BurstLengths bursts;
   if (scenario.clean_computation) {
-    const Computation clean = CleanComputation(trace, {scenario.source, options.counters, LongestLoop(cuts)});
+    // The phase that covers most of the run and repeats: its iterations are what computation can be compared over.
+    const PhaseCut* longest = nullptr;
+    for (const PhaseCut& cut : cuts) {
+      if (cut.iterations < 2) continue;
+      if (longest == nullptr || cut.end() - cut.begin() > longest->end() - longest->begin()) longest = &cut;
+    }
+    const Computation clean = CleanComputation(trace, {scenario.source, options.counters, longest});
     bursts = clean.lengths;
     run.description += "; computation from " + clean.description;
     run.diagnostics.Merge(clean.diagnostics);
@@ -74,21 +40,16 @@ BurstLengths ChooseComputation(const Trace& trace, const std::vector<PhaseCut>& 
     bursts = MeasuredComputation(trace).lengths;
     run.description += "; computation as measured";
   }
-  RequireRegion(trace, scenario.region);
-  if (scenario.speed == 1) return bursts;
-  run.description +=
-      fmt::format(", ×{:g} as fast{}", scenario.speed, scenario.region.empty() ? "" : " in region " + scenario.region);
-  return SpeedUp(trace, bursts, scenario.speed, scenario.region);
-}
-
-std::string DescribeTerms(const OfferTerms& terms) {
-  std::string text;
-  if (terms.cores_per_node) text += fmt::format("; {} cores a node", *terms.cores_per_node);
-  if (terms.price_per_node_hour) {
-    text += fmt::format("; {:g}{}{} a node hour", *terms.price_per_node_hour, terms.currency.empty() ? "" : " ",
-                        terms.currency);
+  const std::string& region = scenario.region;
+  const std::vector<std::string> names = trace.UserRegionNames();
+  if (!region.empty() && std::ranges::find(names, region) == names.end()) {
+    const std::string advice = DidYouMean(region, names);
+    throw Error(ErrorKind::kUsage, trace.path, "no region '" + region + "' in this trace",
+                advice.empty() ? "farscale inspect lists the regions of a trace" : advice);
   }
-  return text;
+  if (scenario.speed == 1) return bursts;
+  run.description += fmt::format(", ×{:g} as fast{}", scenario.speed, region.empty() ? "" : " in region " + region);
+  return SpeedUp(trace, bursts, scenario.speed, region);
 }
 
 // The ranks of a trace on nodes of another size, until it goes out of scope.
@@ -122,27 +83,6 @@ class PlacedRanks {
   std::vector<Rank> ranks_;
 };
 
-}  // namespace
-
-ScenarioRun ReplayScenario(Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
-                           const Scenario& scenario, const FactorOptions& options) {
-  const PlacedRanks placed(trace, scenario.terms);
-  const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
-  RequireClocks(trace, matching);
-  RequireKnownWaits(trace, whole);
-  ScenarioRun run;
-  const Network network = ChooseNetwork(trace, scenario, run.description);
-  const BurstLengths bursts = ChooseComputation(trace, cuts, scenario, options, run);
-  const ReplayResult result = Replay(trace, matching, whole, {options.rules, true, &network, &bursts});
-  run.trace = ReplayedTrace(trace, result, &bursts);
-  for (const PhaseCut& cut : cuts) run.cuts.push_back(MoveCut(trace, run.trace, cut));
-  run.description += DescribeTerms(scenario.terms);
-  run.diagnostics.Merge(result.diagnostics);
-  return run;
-}
-
-namespace {
-
 // The better, the less a calibration leaves open: bandwidth and latency between nodes, then times that lie on the line.
 double Doubt(const Calibration& calibration) {
   const std::optional<LinkCalibration>& link = calibration.remote ? calibration.remote : calibration.local;
@@ -166,6 +106,39 @@ std::string InWords(const Calibration& calibration, const std::string& path) {
 }
 
 }  // namespace
+
+ScenarioRun ReplayScenario(Trace& trace, const Matching& matching, const std::vector<PhaseCut>& cuts,
+                           const Scenario& scenario, const FactorOptions& options) {
+  const PlacedRanks placed(trace, scenario.terms);
+  const PhaseCut whole = CutPhase(trace, PhaseSpec::WholeRun());
+  RequireClocks(trace, matching);
+  RequireKnownWaits(trace, whole);
+  ScenarioRun run;
+  const Network network = Scaled(*scenario.network, scenario.latency, scenario.bandwidth);
+  run.description = network.name;
+  if (scenario.latency != 1) run.description += fmt::format(", latency ×{:g}", scenario.latency);
+  if (scenario.bandwidth != 1) run.description += fmt::format(", bandwidth ×{:g}", scenario.bandwidth);
+  // "; not known between nodes: latency at most 1.84 µs (460 ns assumed)", of links that ranks of the run can use.
+  std::set<std::int32_t> nodes;
+  for (const Rank& rank : trace.ranks) nodes.insert(rank.node);
+  const auto add_unknown = [&](bool is_used, const Link& link, const char* where) {
+    if (is_used && !link.IsKnown()) run.description += fmt::format("; not known {}: {}", where, DescribeUnknown(link));
+  };
+  add_unknown(nodes.size() > 1, network.remote, "between nodes");
+  add_unknown(nodes.size() < trace.size(), network.local, "within nodes");
+  const BurstLengths bursts = ChooseComputation(trace, cuts, scenario, options, run);
+  const ReplayResult result = Replay(trace, matching, whole, {options.rules, true, &network, &bursts});
+  run.trace = ReplayedTrace(trace, result, &bursts);
+  for (const PhaseCut& cut : cuts) run.cuts.push_back(MoveCut(trace, run.trace, cut));
+  const OfferTerms& terms = scenario.terms;
+  if (terms.cores_per_node) run.description += fmt::format("; {} cores a node", *terms.cores_per_node);
+  if (terms.price_per_node_hour) {
+    run.description += fmt::format("; {:g}{}{} a node hour", *terms.price_per_node_hour,
+                                   terms.currency.empty() ? "" : " ", terms.currency);
+  }
+  run.diagnostics.Merge(result.diagnostics);
+  return run;
+}
 
 Network CalibrateToRuns(const std::vector<RunSpec>& runs, const ReplayRules& rules) {
   std::vector<std::optional<Calibration>> found(runs.size());
