@@ -31,28 +31,16 @@
 namespace farscale {
 namespace {
 
-std::vector<Finding> WarningsOf(const Results& measured) {
-  std::vector<Finding> warnings;
-  MergeFindings(measured.table.findings, warnings);
-  for (const RunRecord& run : measured.runs) MergeFindings(run.findings, warnings, run.path);
-  for (const LossRecord& losses : measured.losses) MergeFindings(losses.findings, warnings, losses.trace);
-  std::erase_if(warnings, [](const Finding& finding) { return finding.severity != Severity::kWarning; });
-  return warnings;
-}
-
-// True if another run of the phase is larger.
-bool IsSmaller(const LossRecord& record, const std::vector<LossRecord>& records) {
-  return std::ranges::any_of(
-      records, [&](const LossRecord& other) { return other.phase == record.phase && other.cores > record.cores; });
-}
-
 // The largest run of every phase, or all runs.
 void Print(const Results& results, const ReportData& growth, std::size_t top, bool shows_all, const Partials& texts) {
   bool is_first = true;
   std::size_t left_out = 0;
   for (const std::vector<LossRecord>* records : {&results.losses, &results.grown_losses}) {
     for (const LossRecord& record : *records) {
-      if (!shows_all && records == &results.losses && IsSmaller(record, *records)) {
+      const auto is_larger = [&](const LossRecord& other) {
+        return other.phase == record.phase && other.cores > record.cores;
+      };
+      if (!shows_all && records == &results.losses && std::ranges::any_of(*records, is_larger)) {
         ++left_out;
         continue;
       }
@@ -72,25 +60,6 @@ void Write(const Results& results, const ReportData& growth, const std::vector<F
       BuildLossesModel(all, growth, results.title, templates.partials, static_cast<std::size_t>(options.top), warnings);
   WritePages(form, options.output, "imbalance", model, templates,
              [&] { return WriteLossesJson(all, results.loss_projections, warnings); });
-}
-
-// The title of a study; for traces the name of the program.
-std::string TitleOf(const Study& study, const Results& measured) {
-  if (!study.title.empty()) return study.title;
-  const std::string program = measured.runs.front().program;
-  return program.empty() ? measured.runs.front().path : std::filesystem::path(program).filename().string();
-}
-
-// Adds losses of grown runs, and the reasons why some could not be grown.
-void AddGrown(const Study& study, const TraceOptions& options, const Messages& messages, Results& results,
-              std::vector<Finding>& warnings) {
-  const GrownStudies grown = GrowStudies(study, results.table, options.grow_to, std::nullopt, messages.Progress());
-  for (const Study& phase : grown.phases) {
-    std::ranges::move(MeasureRuns(phase, messages.Progress(), {}, Detail::kLosses).losses,
-                      std::back_inserter(results.grown_losses));
-  }
-  messages.Findings("", grown.findings);
-  warnings.insert(warnings.end(), grown.findings.begin(), grown.findings.end());
 }
 
 constexpr std::string_view kCubeEnding = ".cubex";
@@ -133,15 +102,32 @@ int Imbalance(const TraceOptions& options, const Common& common) {
   };
   const OnError on_error(warn);
   const ModelLibrary library = LoadModels(study.model_files);
-  std::vector<Finding> warnings = WarningsOf(results);
+  std::vector<Finding> warnings;
+  MergeFindings(results.table.findings, warnings);
+  for (const RunRecord& run : results.runs) MergeFindings(run.findings, warnings, run.path);
+  for (const LossRecord& losses : results.losses) MergeFindings(losses.findings, warnings, losses.trace);
+  std::erase_if(warnings, [](const Finding& finding) { return finding.severity != Severity::kWarning; });
   ReportData growth = ReportData::array();
-  results.title = TitleOf(study, results);
+  results.title = study.title;
+  if (study.title.empty()) {
+    const RunRecord& first = results.runs.front();
+    results.title = first.program.empty() ? first.path : std::filesystem::path(first.program).filename().string();
+  }
   results.projections = Project(results.table, library, study.projection, messages.Progress());
   results.loss_projections = ProjectLosses(results.losses, results.projections, library, study.projection);
   if (results.losses.size() > study.phases.size()) {
     growth = DescribeGrowth(results.loss_projections, results.projections, templates.partials);
   }
-  if (!options.grow_to.empty()) AddGrown(study, options, messages, results, warnings);
+  if (!options.grow_to.empty()) {
+    std::vector<Finding> findings;
+    for (const Study& phase :
+         GrowStudies(study, results.table, options.grow_to, std::nullopt, messages.Progress(), findings)) {
+      std::ranges::move(MeasureRuns(phase, messages.Progress(), {}, Detail::kLosses).losses,
+                        std::back_inserter(results.grown_losses));
+    }
+    messages.Findings("", findings);
+    warnings.insert(warnings.end(), findings.begin(), findings.end());
+  }
   if (form == PageForm::kText) {
     Print(results, growth, static_cast<std::size_t>(options.top), common.verbose, templates.partials);
   } else {
@@ -152,30 +138,6 @@ int Imbalance(const TraceOptions& options, const Common& common) {
   const bool lacks_grown = !options.grow_to.empty() && results.grown_losses.empty();
   return failure == 0 && lacks_grown ? static_cast<int>(ErrorKind::kNotEnoughData) : failure;
 }
-
-}  // namespace
-
-void AddImbalanceCommand(CommandLine& line) {
-  auto [command, options] =
-      AddCommand(line, "imbalance", "Find where time is lost: wait states, their causes, the critical path", Imbalance);
-  options.rules = "bounded";
-  command->footer(
-      "Waits are charged to the call paths that made other ranks wait. Short-term costs are waits that a delay caused\n"
-      "itself, long-term costs those that these waits caused in turn. docs/formulas.md describes both rules.\n"
-      "With -o NAME.cubex, the profile of one phase of one run is written for Cube.");
-  AddInputOptions(command, options);
-  AddPhaseOption(command, options);
-  AddChoiceOption(command, "--rules", options.rules, {"bounded", "conserving", "scalasca"},
-                  "How waits are charged to delays: bounded (by how much longer the late rank was), conserving "
-                  "(Böhme) or scalasca")
-      ->capture_default_str();
-  AddGrowOption(command, options);
-  command->add_flag("--without-causes", options.without_causes,
-                    "Leave out causes with their remedies and gains, and the gain without latency: replays of the run");
-  AddPageOptions(command, options);
-}
-
-namespace {
 
 struct BalanceOptions : TraceOptions {
   BalanceStudy balance;
@@ -213,8 +175,16 @@ void ReadTaskBytes(const std::string& text, BalanceStudy& balance) {
   balance.task_bytes_file = text;
 }
 
-// The balancing to study, with options that are given in other units or by name.
-BalanceStudy MakeBalanceStudy(const BalanceOptions& options) {
+int Balance(const BalanceOptions& options, const Common& common) {
+  const PageForm form = PageFormOf(options.output);
+  const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
+  const Messages messages(common);
+  Study study = StudyOfInputs(options);
+  if (study.runs.front().trace == options.inputs.front()) study.title.clear();  // no study: the name of its program
+  if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
+  if (options.phase == "auto") study.phases = {PhaseSpec::WholeRun()};  // nothing that the study has chosen
+  if (!options.targets.empty()) study.projection.targets = options.targets;
+  const ModelLibrary library = LoadModels(study.model_files);
   BalanceStudy balance = options.balance;
   balance.grow_to = options.grow_to;
   SweepOptions& sweep = balance.sweep;
@@ -232,32 +202,7 @@ BalanceStudy MakeBalanceStudy(const BalanceOptions& options) {
   balance.phase_is_given = !options.phase.empty() && options.phase != "auto";
   if (options.per_node > 0) balance.per_node = options.per_node;
   ReadTaskBytes(options.task_bytes, balance);
-  return balance;
-}
-
-// No folder where no mapping gains enough: one without files would look as if something had failed.
-void WriteRankFiles(const WhatIf& what_if, const BalanceOptions& options, const Common& common) {
-  if (options.rank_files.empty()) return;
-  const NodeMapping* mapping = MappingWorthHaving(what_if);
-  if (mapping == nullptr) {
-    Messages(common).Warning(
-        fmt::format("no rank files: no other mapping of ranks to nodes gains {:.0f} % or more", 100 * kWorthMapping));
-    return;
-  }
-  const std::vector<std::filesystem::path> written = WriteFiles(options.rank_files, RankFiles(*mapping));
-  if (options.output != "-") PrintWritten(written, common);
-}
-
-int Balance(const BalanceOptions& options, const Common& common) {
-  const PageForm form = PageFormOf(options.output);
-  const ReportTemplates templates = LoadFormTemplates("balance", options.templates);
-  const Messages messages(common);
-  Study study = StudyOfInputs(options);
-  if (study.runs.front().trace == options.inputs.front()) study.title.clear();  // no study: the name of its program
-  if (!options.phase.empty()) study.phases = {PhaseSpec::Region(options.phase)};
-  if (options.phase == "auto") study.phases = {PhaseSpec::WholeRun()};  // nothing that the study has chosen
-  if (!options.targets.empty()) study.projection.targets = options.targets;
-  const auto results = RunBalance(study, MakeBalanceStudy(options), LoadModels(study.model_files), messages.Progress());
+  const auto results = RunBalance(study, balance, library, messages.Progress());
   const WhatIf& what_if = results.first;
   const ReportModel model =
       BuildBalanceModel(what_if, templates.partials, results.second, static_cast<std::size_t>(options.top));
@@ -267,17 +212,16 @@ int Balance(const BalanceOptions& options, const Common& common) {
     WritePages(form, options.output, "balance", model, templates,
                [&] { return WriteWhatIfJson(what_if, results.second); });
   }
-  WriteRankFiles(what_if, options, common);
-  return 0;
-}
-
-std::string StrategiesHelp() {
-  std::vector<std::string> ids, left_out;
-  for (const Strategy& strategy : Strategies()) {
-    if (strategy.moves) ids.push_back(strategy.id);
-    if (!strategy.is_default) left_out.push_back(strategy.id);
+  if (options.rank_files.empty()) return 0;
+  const NodeMapping* mapping = MappingWorthHaving(what_if);
+  if (mapping == nullptr) {  // a folder without files would look as if something had failed
+    messages.Warning(
+        fmt::format("no rank files: no other mapping of ranks to nodes gains {:.0f} % or more", 100 * kWorthMapping));
+    return 0;
   }
-  return fmt::format("Strategies: {} (default: all but {})", Join(ids, ", "), Join(left_out, " and "));
+  const std::vector<std::filesystem::path> written = WriteFiles(options.rank_files, RankFiles(*mapping));
+  if (options.output != "-") PrintWritten(written, common);
+  return 0;
 }
 
 void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
@@ -295,7 +239,15 @@ void AddSweepOptions(CLI::App* command, BalanceOptions& options) {
                    "Iterations between balancing points (default: 5, 10, 20 and 40, as far as there are iterations)")
       ->delimiter(',')
       ->check(count);
-  command->add_option("--strategies", options.strategies, StrategiesHelp())->delimiter(',');
+  std::vector<std::string> ids, left_out;
+  for (const Strategy& strategy : Strategies()) {
+    if (strategy.moves) ids.push_back(strategy.id);
+    if (!strategy.is_default) left_out.push_back(strategy.id);
+  }
+  command
+      ->add_option("--strategies", options.strategies,
+                   fmt::format("Strategies: {} (default: all but {})", Join(ids, ", "), Join(left_out, " and ")))
+      ->delimiter(',');
   command
       ->add_option("--placements", options.placements, "Initial placement of ranks on processors: block, round-robin")
       ->delimiter(',')
@@ -324,21 +276,21 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
   command->add_option("--task-bytes", options.task_bytes,
                       "Bytes sent when a rank moves: a size (64MB, 1.5GiB), or a CSV file with the columns rank,bytes "
                       "(default: estimated from the largest messages)");
+  const CLI::Validator cost =
+      NumberThat([](double value) { return value >= 0 && value <= 1e9; }, "is no number from 0 to 1e+09", "NUMBER");
   command->add_option("--step-time", options.step_time, "Nanoseconds that a step of a strategy takes")
-      ->check(
-          NumberThat([](double time) { return time >= 0 && time <= 1e9; }, "is no number from 0 to 1e+09", "NUMBER"))
+      ->check(cost)
       ->capture_default_str();
-  const auto cost = [](double value) { return value >= 0 && value <= 1e9; };
   CLI::Option* switching =
       command
           ->add_option("--switch-time", options.switch_time,
                        "Nanoseconds that a processor needs to take up another task, with refilling its caches")
-          ->check(NumberThat(cost, "is no number from 0 to 1e+09", "NUMBER"))
+          ->check(cost)
           ->capture_default_str();
   command
       ->add_option("--lost-locality", options.lost_locality,
                    "By how many percent computation is longer in the first iteration after a move")
-      ->check(NumberThat(cost, "is no number from 0 to 1e+09", "NUMBER"))
+      ->check(cost)
       ->capture_default_str();
   command
       ->add_flag("--time-sliced", sweep.shares_time,
@@ -360,6 +312,26 @@ void AddMachineOptions(CLI::App* command, BalanceOptions& options) {
 }
 
 }  // namespace
+
+void AddImbalanceCommand(CommandLine& line) {
+  auto [command, options] =
+      AddCommand(line, "imbalance", "Find where time is lost: wait states, their causes, the critical path", Imbalance);
+  options.rules = "bounded";
+  command->footer(
+      "Waits are charged to the call paths that made other ranks wait. Short-term costs are waits that a delay caused\n"
+      "itself, long-term costs those that these waits caused in turn. docs/formulas.md describes both rules.\n"
+      "With -o NAME.cubex, the profile of one phase of one run is written for Cube.");
+  AddInputOptions(command, options);
+  AddPhaseOption(command, options);
+  AddChoiceOption(command, "--rules", options.rules, {"bounded", "conserving", "scalasca"},
+                  "How waits are charged to delays: bounded (by how much longer the late rank was), conserving "
+                  "(Böhme) or scalasca")
+      ->capture_default_str();
+  AddGrowOption(command, options);
+  command->add_flag("--without-causes", options.without_causes,
+                    "Leave out causes with their remedies and gains, and the gain without latency: replays of the run");
+  AddPageOptions(command, options);
+}
 
 void AddBalanceCommand(CommandLine& line) {
   auto [command, options] = AddCommand<BalanceOptions>(

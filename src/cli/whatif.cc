@@ -27,14 +27,20 @@ namespace {
 constexpr double kWorthAWord = 1.01;  // times as fast
 constexpr const char* kCost = "cost";
 
-struct WhatIfOptions : TraceOptions {
+// Options of whatif and grow.
+struct ScenarioOptions : TraceOptions {
   std::vector<std::string> networks, offers;
   std::vector<double> latency = {1}, bandwidth = {1}, speed = {1};
   std::string region;
+  std::vector<std::int64_t> cores;  // to grow to
+  std::vector<std::string> grids;
+  std::string without;  // which noise
+  std::int64_t seed = 1;
+  double memory = 4;  // GiB
 };
 
 // "Omni-Path, latency ×4": the network where there are several, and what is varied.
-std::string NameOf(const WhatIfOptions& options, const Scenario& scenario, bool several_networks) {
+std::string NameOf(const ScenarioOptions& options, const Scenario& scenario, bool several_networks) {
   std::vector<std::string> parts;
   const auto add = [&](const std::string& what, const std::vector<double>& range, double factor) {
     if (range.size() > 1 || factor != 1) parts.push_back(fmt::format("{} ×{:g}", what, factor));
@@ -49,7 +55,7 @@ std::string NameOf(const WhatIfOptions& options, const Scenario& scenario, bool 
 }
 
 // The offers, or every network with every factor of every range.
-std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
+std::vector<Scenario> ScenariosOf(const ScenarioOptions& options) {
   const std::vector<std::string> networks =
       options.networks.empty() ? std::vector<std::string>{"calibrated"} : options.networks;
   std::vector<Scenario> scenarios;
@@ -85,26 +91,7 @@ std::vector<Scenario> ScenariosOf(const WhatIfOptions& options) {
   return scenarios;
 }
 
-Study StudyOf(const WhatIfOptions& options) {
-  Study study = StudyOfInputs(options);
-  if (!options.phase.empty()) study.phases = PhasesNamed({options.phase}, study.runs);
-  if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
-  study.noise.reset();
-  if (!options.grow_to.empty() && !options.output.empty()) {
-    if (!study.growth) study.growth = GrowthSpec{"calibrated", "--grow-to"};
-    study.projection.targets.assign(options.grow_to.begin(), options.grow_to.end());
-  }
-  return study;
-}
-
 using TextRows = std::vector<std::vector<std::string>>;
-
-// "0.0213 EUR", of the phase on whole nodes.
-std::string CostText(const OfferTerms& terms, const FactorRow& row) {
-  const std::optional<double> cost = terms.CostOf(row.runtime.value_or(0), static_cast<double>(row.cores), row.threads);
-  if (!cost) return "-";
-  return FormatSignificant(*cost, 3) + (terms.currency.empty() ? "" : " " + terms.currency);
-}
 
 // Core counts of one machine below each other. `compared`: the same runs as measured, or as grown. Costs stand in
 // tables that have a column for them.
@@ -120,7 +107,11 @@ void AddMachine(const std::string& name, const OfferTerms& terms, const std::vec
          {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kSerialization, Factor::kTransfer}) {
       table.back().push_back(row.values[factor] ? FormatFactor(*row.values[factor]) : "-");
     }
-    if (has_costs) table.back().push_back(CostText(terms, row));
+    if (!has_costs) continue;
+    // "0.0213 EUR", of the phase on whole nodes.
+    const auto cost = terms.CostOf(row.runtime.value_or(0), static_cast<double>(row.cores), row.threads);
+    const std::string currency = terms.currency.empty() ? "" : " " + terms.currency;
+    table.back().push_back(cost ? FormatSignificant(*cost, 3) + currency : "-");
   }
 }
 
@@ -207,10 +198,11 @@ void PrintComparison(const Results& results, const std::vector<Results>& grown) 
 std::vector<Results> MeasureGrown(const Study& study, const FactorTable& measured,
                                   const std::vector<std::int64_t>& cores, std::vector<Scenario> scenarios,
                                   const Messages& messages) {
-  const GrownStudies grown = GrowStudies(study, measured, cores, std::nullopt, messages.Progress());
-  messages.Findings("", grown.findings);
+  std::vector<Finding> findings;
+  const std::vector<Study> grown = GrowStudies(study, measured, cores, std::nullopt, messages.Progress(), findings);
+  messages.Findings("", findings);
   std::vector<Results> runs;
-  for (const Study& phase : grown.phases) {
+  for (const Study& phase : grown) {
     for (Scenario& scenario : scenarios) {
       if (!scenario.network) scenario.network = phase.runs.front().grown->network;
     }
@@ -221,9 +213,16 @@ std::vector<Results> MeasureGrown(const Study& study, const FactorTable& measure
   return runs;
 }
 
-int RunWhatIf(const WhatIfOptions& options, const Common& common) {
+int RunWhatIf(const ScenarioOptions& options, const Common& common) {
   const Messages messages(common);
-  const Study study = StudyOf(options);
+  Study study = StudyOfInputs(options);
+  if (!options.phase.empty()) study.phases = PhasesNamed({options.phase}, study.runs);
+  if (!options.scaling.empty()) study.scaling = ScalingByName(options.scaling);
+  study.noise.reset();
+  if (!options.grow_to.empty() && !options.output.empty()) {
+    if (!study.growth) study.growth = GrowthSpec{"calibrated", "--grow-to"};
+    study.projection.targets.assign(options.grow_to.begin(), options.grow_to.end());
+  }
   if (!options.region.empty() && options.speed == std::vector<double>{1}) {
     throw Error(ErrorKind::kUsage, "--region", "says where computation gets faster, but not by how much",
                 "add --computation");
@@ -249,54 +248,6 @@ int RunWhatIf(const WhatIfOptions& options, const Common& common) {
   }
   return ReportFailures(results.runs, results.failure);
 }
-
-}  // namespace
-
-void AddWhatIfCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<WhatIfOptions>(
-      line, "whatif", "Replay the runs of a study on other networks or faster processors", RunWhatIf);
-  command->footer(
-      "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are those\n"
-      "of configs/networks by name, or files of your own (docs/network-files.md, which also says what offers are).\n"
-      "Without -o, prints the comparison.");
-  const CLI::Validator factor = NumberThat([](double value) { return value >= 1e-6 && value <= 1e6; },
-                                           "is not a factor between 1e-6 and 1e6", "FACTOR");
-  AddInputOptions(command, options);
-  CLI::Option* const offers =
-      command
-          ->add_option("--offer", options.offers,
-                       "File of an offered machine: network, speed, cores and price of a node; repeat for several")
-          ->allow_extra_args(false)
-          ->check(CLI::ExistingFile);
-  command
-      ->add_option("--network", options.networks,
-                   "Network to replay on; repeat for several (default: calibrated to the runs)")
-      ->allow_extra_args(false)
-      ->excludes(offers);
-  const auto add_factors = [&factor, offers, whatif = command](const char* name, std::vector<double>& factors,
-                                                               const char* text) {
-    whatif->add_option(name, factors, text)->delimiter(',')->allow_extra_args(false)->check(factor)->excludes(offers);
-  };
-  add_factors("--latency", options.latency, "Factors for its latency");
-  add_factors("--bandwidth", options.bandwidth, "Factors for its bandwidth");
-  add_factors("--computation", options.speed, "Factors for the speed of computation");
-  command->add_option("--region", options.region, "Only computation within this region gets faster")->excludes(offers);
-  command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
-  AddScalingOption(command, options.scaling,
-                   "How the runs scale (default: as the study says, else by the growth of work)");
-  AddGrowOption(command, options);
-  command->add_option("-o,--output", options.output, "Folder for a full report with factors and projections");
-}
-
-namespace {
-
-struct GrowOptions : TraceOptions {
-  std::vector<std::int64_t> cores;
-  std::vector<std::string> grids;
-  std::string without;  // which noise
-  std::int64_t seed = 1;
-  double memory = 4;  // GiB
-};
 
 // Puts together calls that are repeated at once below "3 times:". Of all lengths up to `longest`, that which leaves
 // fewest lines.
@@ -332,17 +283,6 @@ std::string TextOf(const CallRule& call, const std::vector<std::string>& functio
   return fmt::format("{}{}{}", functions[call.function], peers.empty() ? "" : " ", Join(peers, ", "));
 }
 
-void PrintBlock(const CallBlock& block, const std::vector<std::string>& functions) {
-  std::string indent = "  ";
-  if (!block.counts.empty()) {
-    fmt::print("{}{} times:\n", indent, block.counts.front().Text());
-    indent += "  ";
-  }
-  std::vector<std::string> calls;
-  for (const CallRule& call : block.calls) calls.push_back(TextOf(call, functions));
-  for (const std::string& line : WithoutRepeats(calls)) fmt::print("{}{}\n", indent, line);
-}
-
 // The rules of the class with most ranks, call by call.
 void PrintRules(const GrowthModel& model) {
   if (model.rules.scheme.is_lifted) return;  // copied calls have none
@@ -352,7 +292,14 @@ void PrintRules(const GrowthModel& model) {
   for (std::size_t kind = 0; kind < largest->second.kinds.size(); ++kind) {
     fmt::print("Calls of an iteration of kind {}, on ranks like rank {} of {}:\n", kind + 1,
                largest->second.donors.front().second, model.runs[largest->second.donors.front().first].ranks);
-    for (const CallBlock& block : largest->second.kinds[kind]) PrintBlock(block, model.functions);
+    for (const CallBlock& block : largest->second.kinds[kind]) {
+      if (!block.counts.empty()) fmt::print("  {} times:\n", block.counts.front().Text());
+      std::vector<std::string> calls;
+      for (const CallRule& call : block.calls) calls.push_back(TextOf(call, model.functions));
+      for (const std::string& line : WithoutRepeats(calls)) {
+        fmt::print("  {}{}\n", block.counts.empty() ? "" : "  ", line);
+      }
+    }
   }
 }
 
@@ -369,21 +316,6 @@ void Print(const GrowthFile& file, const GrowthResults& results, const Common& c
   }
 }
 
-bool WritesArchive(const GrowOptions& options) { return options.output.ends_with(".otf2"); }
-
-// Throws a usage error unless the output is a file of JSON, or an archive of the one run that there is.
-void CheckOutput(const GrowOptions& options) {
-  if (options.output.empty() || options.output == "-") return;
-  if (options.output.ends_with(".json")) return;
-  if (!WritesArchive(options)) {
-    throw Error(ErrorKind::kUsage, options.output, "is neither NAME.json nor NAME.otf2",
-                "name a file of results or an archive of a grown run");
-  }
-  RequireFree(options.output, ".otf2");
-  if (options.cores.size() + options.grids.size() == 1 && options.phases.size() == 1) return;
-  throw Error(ErrorKind::kUsage, "--output", "writes one grown run", "give one phase and one number of cores");
-}
-
 // Parses "16x8".
 RankGrid GridOf(const std::string& text) {
   std::vector<std::int64_t> extents;
@@ -397,37 +329,43 @@ RankGrid GridOf(const std::string& text) {
   throw Error(ErrorKind::kUsage, "--grid " + text, "is no layout of ranks", "write it as 16x8 or 8x8x4");
 }
 
-// The runs without noise of the network, or without any.
-std::optional<Scenario> ScenarioFor(const GrowOptions& options, const Study& study) {
-  if (options.without.empty()) return std::nullopt;
-  std::optional<Network> network;
-  if (!options.network.empty() && options.network != "calibrated") network = LoadNetwork(options.network, "--network");
-  const bool is_clean = options.without == "noise";
-  return NoiseRemoval(network, study.noise ? study.noise->source : std::nullopt, is_clean).back();
-}
-
-int Grow(const GrowOptions& options, const Common& common) {
+int Grow(const ScenarioOptions& options, const Common& common) {
   if (options.cores.empty() && options.grids.empty())
     throw Error(ErrorKind::kUsage, "--cores", "is missing", "say how far to grow, as in --cores 256,1024");
-  CheckOutput(options);
+  const bool writes_archive = options.output.ends_with(".otf2");
+  if (writes_archive) {
+    RequireFree(options.output, ".otf2");
+    if (options.cores.size() + options.grids.size() != 1 || options.phases.size() != 1) {
+      throw Error(ErrorKind::kUsage, "--output", "writes one grown run", "give one phase and one number of cores");
+    }
+  } else if (IsFile(options.output) && !options.output.ends_with(".json")) {
+    throw Error(ErrorKind::kUsage, options.output, "is neither NAME.json nor NAME.otf2",
+                "name a file of results or an archive of a grown run");
+  }
   const Messages messages(common);
   Study study = StudyOfInputs(options);
+  const bool is_named = !options.network.empty() && options.network != "calibrated";
   GrowthOptions growth{.ranks = options.cores,
                        .seed = static_cast<std::uint64_t>(options.seed),
-                       .most_bytes = options.memory * (1 << 30),
-                       .scenario = ScenarioFor(options, study)};
+                       .most_bytes = options.memory * (1 << 30)};
+  if (!options.without.empty()) {  // the runs without noise of the network, or without any
+    std::optional<Network> network;
+    if (is_named) network = LoadNetwork(options.network, "--network");
+    const bool is_clean = options.without == "noise";
+    growth.scenario = NoiseRemoval(network, study.noise ? study.noise->source : std::nullopt, is_clean).back();
+  }
   for (const std::string& text : options.grids) {
     growth.grids.push_back(GridOf(text));
     growth.ranks.push_back(growth.grids.back().size());
   }
-  if (!options.network.empty() && options.network != "calibrated") growth.network = options.network;
+  if (is_named) growth.network = options.network;
   const GrowthResults results = RunGrowth(study, growth, messages.Progress());
   const GrowthFile file = RecordOf(results);
   if (options.output != "-") Print(file, results, common, LoadTemplates().partials);
   const bool any = std::ranges::any_of(results.phases, [](const PhaseGrowth& phase) { return phase.refusal.empty(); });
-  if (!options.output.empty() && !WritesArchive(options)) WriteOutput(options.output, WriteGrowthJson(file));
+  if (!options.output.empty() && !writes_archive) WriteOutput(options.output, WriteGrowthJson(file));
   if (!any) return static_cast<int>(ErrorKind::kNotEnoughData);
-  if (WritesArchive(options)) {
+  if (writes_archive) {
     const PhaseGrowth& phase = results.phases.front();
     WriteOtf2(GrowTimedTrace(phase.model, phase.grown.front().grid, results.network, study.factors.rules, growth.seed),
               options.output);
@@ -438,8 +376,44 @@ int Grow(const GrowOptions& options, const Common& common) {
 
 }  // namespace
 
+void AddWhatIfCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<ScenarioOptions>(
+      line, "whatif", "Replay the runs of a study on other networks or faster processors", RunWhatIf);
+  command->footer(
+      "Every combination is replayed; give several values separated by commas: --bandwidth 1,2,4. Networks are those\n"
+      "of configs/networks by name, or files of your own (docs/network-files.md, which also says what offers are).\n"
+      "Without -o, prints the comparison.");
+  const CLI::Validator factor = NumberThat([](double value) { return value >= 1e-6 && value <= 1e6; },
+                                           "is not a factor between 1e-6 and 1e6", "FACTOR");
+  AddInputOptions(command, options);
+  CLI::Option* const offers =
+      command
+          ->add_option("--offer", options.offers,
+                       "File of an offered machine: network, speed, cores and price of a node; repeat for several")
+          ->allow_extra_args(false)
+          ->check(CLI::ExistingFile);
+  command
+      ->add_option("--network", options.networks,
+                   "Network to replay on; repeat for several (default: calibrated to the runs)")
+      ->allow_extra_args(false)
+      ->excludes(offers);
+  const auto add_factors = [&factor, offers, whatif = command](const char* name, std::vector<double>& factors,
+                                                               const char* text) {
+    whatif->add_option(name, factors, text)->delimiter(',')->allow_extra_args(false)->check(factor)->excludes(offers);
+  };
+  add_factors("--latency", options.latency, "Factors for its latency");
+  add_factors("--bandwidth", options.bandwidth, "Factors for its bandwidth");
+  add_factors("--computation", options.speed, "Factors for the speed of computation");
+  command->add_option("--region", options.region, "Only computation within this region gets faster")->excludes(offers);
+  command->add_option("--phase", options.phase, "Region to analyse (default: the study's phases, or the whole run)");
+  AddScalingOption(command, options.scaling,
+                   "How the runs scale (default: as the study says, else by the growth of work)");
+  AddGrowOption(command, options);
+  command->add_option("-o,--output", options.output, "Folder for a full report with factors and projections");
+}
+
 void AddGrowCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<GrowOptions>(
+  auto [command, options] = AddCommand<ScenarioOptions>(
       line, "grow", "Replay the program at core counts nobody has run, by rules learned from the runs", Grow);
   command->footer(
       "Three or more runs show who talks to whom, how large messages are and how long computations take. Larger runs\n"

@@ -22,15 +22,6 @@
 namespace farscale {
 namespace {
 
-// Throws where the study names a layout that has not as many ranks as the run.
-void RequireLayout(const Trace& trace, const RunSpec& run) {
-  if (!run.grid || run.grid->size() == static_cast<std::int64_t>(trace.size())) return;
-  throw Error(
-      ErrorKind::kUsage, run.where,
-      fmt::format("the layout {} has {} ranks and the run has {}", run.grid->Text(), run.grid->size(), trace.size()),
-      "correct 'grid'");
-}
-
 // A run as measured, or as it would be under a scenario.
 Trace ReadToGrow(const Study& study, const RunSpec& run, const std::optional<Scenario>& scenario) {
   Trace trace = ReadTrace(run.trace, WhatToRead(study, run, scenario.has_value()));
@@ -46,50 +37,6 @@ Trace ReadToGrow(const Study& study, const RunSpec& run, const std::optional<Sce
   }
   return ReplayScenario(trace, matching, cuts, *scenario, study.factors).trace;
 }
-
-// The network that is named, that of the scenario, or the one calibrated to the runs.
-Network NetworkFor(const Study& study, const GrowthOptions& options) {
-  if (options.network) return LoadNetwork(*options.network, "--network");
-  if (options.scenario && options.scenario->network) return *options.scenario->network;
-  return CalibrateToRuns(study.runs, study.factors.rules);
-}
-
-}  // namespace
-
-GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress) {
-  GrowthResults results;
-  results.network = IdealNetwork();
-  try {
-    results.network = NetworkFor(study, options);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNotEnoughData) throw;
-    results.unknown_network = error.what();
-  }
-  std::optional<Scenario> scenario = options.scenario;
-  if (scenario) {
-    if (!scenario->network) scenario->network = results.network;
-    results.network = Scaled(*scenario->network, scenario->latency, scenario->bandwidth);
-    results.scenario = scenario->name;
-  }
-  const Network& network = results.network;
-  if (network.IsIdeal() && results.unknown_network.empty()) results.unknown_network = "the network is ideal";
-  for (const PhaseSpec& phase : study.phases) results.phases.push_back(BeginGrowth(phase));
-  for (std::size_t i = 0; i < study.runs.size(); ++i) {
-    const RunSpec& run = study.runs[i];
-    const Trace trace = ReadToGrow(study, run, scenario);
-    RequireLayout(trace, run);
-    for (std::size_t phase = 0; phase < study.phases.size(); ++phase)
-      AddMeasuredRun(trace, run.grid, study.phases[phase], study.factors, results.phases[phase]);
-    if (progress) progress(i + 1, study.runs.size(), run.trace);
-  }
-  for (std::size_t i = 0; i < study.phases.size(); ++i) {
-    const GrowthTask task{study.phases[i], study.factors, network, options.seed, options.most_bytes, options.grids};
-    GrowPhase(task, options.ranks, results.phases[i]);
-  }
-  return results;
-}
-
-namespace {
 
 RunSpec RunOf(const GrowthRow& row, std::shared_ptr<const GrowthModel> model, const Network& network,
               const Study& study, std::uint64_t seed, std::int64_t threads) {
@@ -120,102 +67,22 @@ std::string WithoutRegion(const std::string& path, const std::string& region) {
   return before.empty() ? rest : before + separator + rest;
 }
 
-// True if growth has cut the phase as it was measured: iterations can be found or chosen otherwise.
-bool IsAsMeasured(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
+std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
+  if (!growth.refusal.empty()) return growth.refusal;
   constexpr double kSame = 1e-9;  // chosen: rounding
-  return std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
+  const bool is_as_measured = std::ranges::all_of(growth.measured, [&](const GrowthRow& row) {
     return std::ranges::any_of(table.rows, [&](const FactorRow& measured) {
       const std::optional<double>&a = row.values[Factor::kLoadBalance], &b = measured.values[Factor::kLoadBalance];
       return measured.phase == PhaseId(growth.phase) && measured.cores == row.ranks * threads && a && b &&
              std::abs(*a - *b) < kSame;
     });
   });
-}
-
-// Why nothing can be said of larger runs of a phase than the largest that was measured; empty where something can.
-std::string WhyNotGrown(const PhaseGrowth& growth, const FactorTable& table, std::int64_t threads) {
-  if (!growth.refusal.empty()) return growth.refusal;
-  if (!IsAsMeasured(growth, table, threads)) return "its iterations are found or chosen otherwise than all of a region";
+  if (!is_as_measured) return "its iterations are found or chosen otherwise than all of a region";
   const std::int64_t largest = growth.measured.back().ranks;
   if (std::ranges::any_of(growth.grown, [&](const GrowthRow& row) { return row.ranks > largest; })) return "";
   return "no target has a layout of more ranks than the largest run";
 }
-
-}  // namespace
-
-Trace ReadRun(const RunSpec& run, const ReadOptions& options) {
-  if (run.grown == nullptr) return ReadTrace(run.trace, options);
-  const GrownSource& source = *run.grown;
-  Trace trace = GrowTimedTrace(*source.model, source.grid, source.network, source.rules, source.seed);
-  trace.path = run.trace;
-  return trace;
-}
-
-GrownStudies StudiesOf(const Study& study, const FactorTable& table, GrowthResults results, std::uint64_t seed) {
-  GrownStudies grown;
-  std::vector<std::string> obstacles;
-  const std::int64_t threads = ThreadsOf(table).value_or(1);
-  for (std::size_t i = 0; i < results.phases.size(); ++i) {
-    PhaseGrowth& growth = results.phases[i];
-    const std::string obstacle = WhyNotGrown(growth, table, threads);
-    if (!obstacle.empty()) {
-      obstacles.push_back(growth.phase + ": " + obstacle);
-      continue;
-    }
-    for (const std::string& reason : growth.left_out) obstacles.push_back(growth.phase + ": " + reason);
-    const auto model = std::make_shared<const GrowthModel>(std::move(growth.model));
-    Study& of_phase = grown.phases.emplace_back(study);
-    of_phase.runs.clear();
-    of_phase.phases = {SpecInGrown(study.phases[i], model->region)};
-    of_phase.growth.reset();
-    of_phase.factors.counters = {};  // grown runs have none
-    of_phase.scaling = table.scaling;
-    std::ranges::sort(growth.grown, {}, &GrowthRow::ranks);
-    for (const GrowthRow& row : growth.grown) {
-      of_phase.runs.push_back(RunOf(row, model, results.network, study, seed, threads));
-    }
-  }
-  if (!results.unknown_network.empty() && !grown.phases.empty()) {
-    grown.findings.push_back(AsFinding(anomaly::kGrownWithoutNetwork, results.unknown_network));
-  }
-  if (!obstacles.empty()) {
-    grown.findings.push_back(AsFinding(anomaly::kNoGrownRun, Join(obstacles, "; "), obstacles.size()));
-  }
-  return grown;
-}
-
-GrownStudies GrowStudies(const Study& study, const FactorTable& table, const std::vector<std::int64_t>& cores,
-                         const std::optional<std::string>& network, const ProgressSink& progress) {
-  const std::optional<std::int64_t> threads = ThreadsOf(table);
-  if (!threads) {
-    return {{}, {AsFinding(anomaly::kNoGrownRun, "runs differ in the threads of their processes")}};
-  }
-  GrowthOptions options{.ranks = {}, .network = network, .seed = study.projection.seed};
-  if (study.growth) options.grids = study.growth->grids;
-  for (const std::int64_t count : cores) options.ranks.push_back(std::max<std::int64_t>(1, count / *threads));
-  return StudiesOf(study, table, RunGrowth(study, options, progress), options.seed);
-}
-
-void RemoveGrownRegion(const GrowthModel& model, LossRecord& losses) {
-  if (model.has_region) return;
-  for (PathRecord& path : losses.paths) {
-    const std::string name = WithoutRegion(path.path, model.region);
-    if (name == path.path) continue;
-    path.path = name;
-    path.innermost = WithoutRegion(path.innermost, model.region);
-  }
-  if (!losses.by_factor) return;
-  for (PathFactorLoss& path : *losses.by_factor) path.path = WithoutRegion(path.path, model.region);
-}
-
-std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {
-  for (const FactorRow& row : table.rows) {
-    if (row.threads != table.rows.front().threads) return std::nullopt;
-  }
-  return table.rows.empty() ? std::nullopt : std::optional(table.rows.front().threads);
-}
-
-namespace {
 
 // As GrowthOptions::most_bytes, of runs that are grown for a projection; chosen: replayed in seconds.
 constexpr double kMostBytesOfProjections = 1 << 28;
@@ -240,19 +107,7 @@ std::vector<std::int64_t> RanksToGrow(const FactorTable& table, const Projection
   return {ranks.begin(), ranks.end()};
 }
 
-// The runs that could be used, up to those that are fitted.
-Study WithUsedRuns(const Study& study, const std::vector<RunRecord>& records) {
-  Study used = study;
-  std::erase_if(used.runs, [&](const RunSpec& run) {
-    return std::ranges::none_of(records, [&](const RunRecord& record) {
-      return record.path == run.trace && record.error.empty() &&
-             (!study.projection.train_max || static_cast<double>(record.cores) <= *study.projection.train_max);
-    });
-  });
-  return used;
-}
-
-GrowthOfStudy Grow(const Study& study, const std::optional<Scenario>& scenario, const ProgressSink& progress,
+GrowthResults Grow(const Study& study, const std::optional<Scenario>& scenario, const ProgressSink& progress,
                    const FactorTable& table) {
   const std::optional<std::int64_t> threads = ThreadsOf(table);
   if (!threads) throw Error(ErrorKind::kNotEnoughData, "", "runs differ in the threads of their processes");
@@ -265,16 +120,15 @@ GrowthOfStudy Grow(const Study& study, const std::optional<Scenario>& scenario, 
                               .grids = study.growth->grids,
                               .scenario = scenario};
   GrowthResults results = RunGrowth(study, options, progress);
-  GrowthOfStudy grown;
-  if (!results.unknown_network.empty()) grown.obstacles.push_back("transfer: " + results.unknown_network);
+  if (!results.unknown_network.empty()) results.obstacles.push_back("transfer: " + results.unknown_network);
   for (const PhaseGrowth& growth : results.phases) {
     const std::string obstacle = WhyNotGrown(growth, table, *threads);
     if (!obstacle.empty()) {
-      grown.obstacles.push_back(growth.phase + ": " + obstacle);
+      results.obstacles.push_back(growth.phase + ": " + obstacle);
       continue;
     }
     GrownPhase& phase =
-        grown.phases.emplace_back(GrownPhase{study.series, growth.phase, {}, growth.statistical.has_value()});
+        results.projected.emplace_back(GrownPhase{study.series, growth.phase, {}, growth.statistical.has_value()});
     for (const std::vector<GrowthRow>* rows : {&growth.backtest, &growth.grown}) {
       for (const GrowthRow& row : *rows) {
         phase.runs.push_back({static_cast<double>(*row.learned_up_to * *threads),
@@ -282,31 +136,8 @@ GrowthOfStudy Grow(const Study& study, const std::optional<Scenario>& scenario, 
       }
     }
   }
-  grown.results = std::move(results);
-  return grown;
+  return results;
 }
-
-}  // namespace
-
-GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
-                                const std::optional<Scenario>& scenario, const ProgressSink& progress,
-                                const FactorTable& table) {
-  try {
-    return Grow(WithUsedRuns(study, records), scenario, progress, table);
-  } catch (const Error& error) {  // curves stand without
-    if (error.kind() == ErrorKind::kUsage) throw;
-    return {.obstacles = {error.what()}};
-  } catch (const std::bad_alloc&) {
-    return {.obstacles = {"the memory does not suffice"}};
-  }
-}
-
-void AddObstacles(const std::vector<std::string>& obstacles, FactorTable& table) {
-  if (obstacles.empty()) return;
-  table.findings.push_back(AsFinding(anomaly::kNotGrown, Join(obstacles, "; "), obstacles.size()));
-}
-
-namespace {
 
 std::vector<std::int64_t> ExtentsOf(const GridVector& grid) {
   std::vector<std::int64_t> extents(grid.begin(), grid.end());
@@ -347,30 +178,26 @@ RankClassRecord ClassOf(const GrowthModel& model, const RankClass& key, const Cl
   return record;
 }
 
-// "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle
-// constant)".
-std::string ComputationRule(const GrowthModel& model) {
-  const LoadModel& load = model.load;
-  std::string text = load.common_law.Text();
-  if (model.rules.grids.back().HasTwo()) text += ", of the second program " + load.second_law.Text();
-  if (load.instructions)
-    text +=
-        fmt::format(" (instructions {}, instructions per cycle {})", load.instructions->Text(), load.per_cycle->Text());
-  return text;
-}
-
 // Ranks that are copied have no classes, and their partners no rules.
 LearnedRecord RecordOfModel(const PhaseGrowth& growth) {
   const GrowthModel& model = growth.model;
+  const LoadModel& load = model.load;
+  // "P^-1", of two programs "P^-1, of the second program constant", "P^-1 (instructions P^-1, instructions per cycle
+  // constant)".
+  std::string computation = load.common_law.Text();
+  if (model.rules.grids.back().HasTwo()) computation += ", of the second program " + load.second_law.Text();
+  if (load.instructions)
+    computation +=
+        fmt::format(" (instructions {}, instructions per cycle {})", load.instructions->Text(), load.per_cycle->Text());
   const std::optional<StatisticalGrowth>& copied = growth.statistical;
   LearnedRecord learned{.explained = copied ? copied->explained : model.rules.Share(),
                         .confirmed = copied ? copied->confirmed : model.rules.Confirmed(),
                         .partners = {},
                         .sizes = SharesOfSizes(model),
                         .classes = {},
-                        .computation = ComputationRule(model),
-                        .spread = model.load.spread,
-                        .noise = model.load.noise,
+                        .computation = computation,
+                        .spread = load.spread,
+                        .noise = load.noise,
                         .copied = copied,
                         .runs_alone = {}};
   if (copied) return learned;
@@ -401,6 +228,149 @@ GrowthRecord RecordOf(const PhaseGrowth& growth) {
 }
 
 }  // namespace
+
+GrowthResults RunGrowth(const Study& study, const GrowthOptions& options, const ProgressSink& progress) {
+  GrowthResults results;
+  results.network = IdealNetwork();
+  try {
+    results.network = options.network ? LoadNetwork(*options.network, "--network")
+                      : options.scenario && options.scenario->network
+                          ? *options.scenario->network
+                          : CalibrateToRuns(study.runs, study.factors.rules);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNotEnoughData) throw;
+    results.unknown_network = error.what();
+  }
+  std::optional<Scenario> scenario = options.scenario;
+  if (scenario) {
+    if (!scenario->network) scenario->network = results.network;
+    results.network = Scaled(*scenario->network, scenario->latency, scenario->bandwidth);
+    results.scenario = scenario->name;
+  }
+  const Network& network = results.network;
+  if (network.IsIdeal() && results.unknown_network.empty()) results.unknown_network = "the network is ideal";
+  for (const PhaseSpec& phase : study.phases) results.phases.push_back(BeginGrowth(phase));
+  for (std::size_t i = 0; i < study.runs.size(); ++i) {
+    const RunSpec& run = study.runs[i];
+    const Trace trace = ReadToGrow(study, run, scenario);
+    if (run.grid && run.grid->size() != static_cast<std::int64_t>(trace.size())) {
+      throw Error(ErrorKind::kUsage, run.where,
+                  fmt::format("the layout {} has {} ranks and the run has {}", run.grid->Text(), run.grid->size(),
+                              trace.size()),
+                  "correct 'grid'");
+    }
+    for (std::size_t phase = 0; phase < study.phases.size(); ++phase)
+      AddMeasuredRun(trace, run.grid, study.phases[phase], study.factors, results.phases[phase]);
+    if (progress) progress(i + 1, study.runs.size(), run.trace);
+  }
+  for (std::size_t i = 0; i < study.phases.size(); ++i) {
+    const GrowthTask task{study.phases[i], study.factors, network, options.seed, options.most_bytes, options.grids};
+    GrowPhase(task, options.ranks, results.phases[i]);
+  }
+  return results;
+}
+
+Trace ReadRun(const RunSpec& run, const ReadOptions& options) {
+  if (run.grown == nullptr) return ReadTrace(run.trace, options);
+  const GrownSource& source = *run.grown;
+  Trace trace = GrowTimedTrace(*source.model, source.grid, source.network, source.rules, source.seed);
+  trace.path = run.trace;
+  return trace;
+}
+
+std::vector<Study> StudiesOf(const Study& study, const FactorTable& table, GrowthResults results, std::uint64_t seed,
+                             std::vector<Finding>& findings) {
+  std::vector<Study> grown;
+  std::vector<std::string> obstacles;
+  const std::int64_t threads = ThreadsOf(table).value_or(1);
+  for (std::size_t i = 0; i < results.phases.size(); ++i) {
+    PhaseGrowth& growth = results.phases[i];
+    const std::string obstacle = WhyNotGrown(growth, table, threads);
+    if (!obstacle.empty()) {
+      obstacles.push_back(growth.phase + ": " + obstacle);
+      continue;
+    }
+    for (const std::string& reason : growth.left_out) obstacles.push_back(growth.phase + ": " + reason);
+    const auto model = std::make_shared<const GrowthModel>(std::move(growth.model));
+    Study& of_phase = grown.emplace_back(study);
+    of_phase.runs.clear();
+    of_phase.phases = {SpecInGrown(study.phases[i], model->region)};
+    of_phase.growth.reset();
+    of_phase.factors.counters = {};  // grown runs have none
+    of_phase.scaling = table.scaling;
+    std::ranges::sort(growth.grown, {}, &GrowthRow::ranks);
+    for (const GrowthRow& row : growth.grown) {
+      of_phase.runs.push_back(RunOf(row, model, results.network, study, seed, threads));
+    }
+  }
+  if (!results.unknown_network.empty() && !grown.empty()) {
+    findings.push_back(AsFinding(anomaly::kGrownWithoutNetwork, results.unknown_network));
+  }
+  if (!obstacles.empty()) {
+    findings.push_back(AsFinding(anomaly::kNoGrownRun, Join(obstacles, "; "), obstacles.size()));
+  }
+  return grown;
+}
+
+std::vector<Study> GrowStudies(const Study& study, const FactorTable& table, const std::vector<std::int64_t>& cores,
+                               const std::optional<std::string>& network, const ProgressSink& progress,
+                               std::vector<Finding>& findings) {
+  const std::optional<std::int64_t> threads = ThreadsOf(table);
+  if (!threads) {
+    findings.push_back(AsFinding(anomaly::kNoGrownRun, "runs differ in the threads of their processes"));
+    return {};
+  }
+  GrowthOptions options{.ranks = {}, .network = network, .seed = study.projection.seed};
+  if (study.growth) options.grids = study.growth->grids;
+  for (const std::int64_t count : cores) options.ranks.push_back(std::max<std::int64_t>(1, count / *threads));
+  return StudiesOf(study, table, RunGrowth(study, options, progress), options.seed, findings);
+}
+
+void RemoveGrownRegion(const GrowthModel& model, LossRecord& losses) {
+  if (model.has_region) return;
+  for (PathRecord& path : losses.paths) {
+    const std::string name = WithoutRegion(path.path, model.region);
+    if (name == path.path) continue;
+    path.path = name;
+    path.innermost = WithoutRegion(path.innermost, model.region);
+  }
+  if (!losses.by_factor) return;
+  for (PathFactorLoss& path : *losses.by_factor) path.path = WithoutRegion(path.path, model.region);
+}
+
+std::optional<std::int64_t> ThreadsOf(const FactorTable& table) {
+  for (const FactorRow& row : table.rows) {
+    if (row.threads != table.rows.front().threads) return std::nullopt;
+  }
+  return table.rows.empty() ? std::nullopt : std::optional(table.rows.front().threads);
+}
+
+GrowthResults GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
+                                const std::optional<Scenario>& scenario, const ProgressSink& progress,
+                                const FactorTable& table) {
+  GrowthResults failed;
+  try {
+    Study used = study;  // with the runs that could be used, up to those that are fitted
+    std::erase_if(used.runs, [&](const RunSpec& run) {
+      return std::ranges::none_of(records, [&](const RunRecord& record) {
+        return record.path == run.trace && record.error.empty() &&
+               (!study.projection.train_max || static_cast<double>(record.cores) <= *study.projection.train_max);
+      });
+    });
+    return Grow(used, scenario, progress, table);
+  } catch (const Error& error) {  // curves stand without
+    if (error.kind() == ErrorKind::kUsage) throw;
+    failed.obstacles = {error.what()};
+  } catch (const std::bad_alloc&) {
+    failed.obstacles = {"the memory does not suffice"};
+  }
+  return failed;
+}
+
+void AddObstacles(const std::vector<std::string>& obstacles, FactorTable& table) {
+  if (obstacles.empty()) return;
+  table.findings.push_back(AsFinding(anomaly::kNotGrown, Join(obstacles, "; "), obstacles.size()));
+}
 
 GrowthFile RecordOf(const GrowthResults& results) {
   GrowthFile file{results.network.name, results.unknown_network, results.scenario, {}};

@@ -42,6 +42,9 @@ struct GrowthResults {
   std::string unknown_network;  // why messages take no time, so that transfer is not grown; empty where they do
   std::string scenario;         // the name of the one under which runs were replayed before; empty: as measured
   std::vector<PhaseGrowth> phases;
+  // For the projection of a study.
+  std::vector<GrownPhase> projected;
+  std::vector<std::string> obstacles;  // phases that could not be grown, with the reason
 };
 
 // Phases that cannot be grown have a refusal, those with fewer than three runs of different numbers of ranks, too.
@@ -66,35 +69,27 @@ struct GrownSource {
 // A run of a study, read from its trace or grown. Throws what reading or growing does.
 Trace ReadRun(const RunSpec& run, const ReadOptions& options);
 
-struct GrownStudies {
-  std::vector<Study> phases;      // one a phase that can be grown: only that phase, in grown runs of rising cores
-  std::vector<Finding> findings;  // phases that cannot be grown, with the reason
-};
+// The grown runs among results of growth: a study for each phase that can be grown, with only that phase, in grown runs
+// of rising cores. Phases that cannot be grown are `findings`, with the reason. `table`: what was measured, of all the
+// study's runs.
+std::vector<Study> StudiesOf(const Study& study, const FactorTable& table, GrowthResults results, std::uint64_t seed,
+                             std::vector<Finding>& findings);
 
-// The grown runs among results of growth. `table`: what was measured, of all the study's runs.
-GrownStudies StudiesOf(const Study& study, const FactorTable& table, GrowthResults results, std::uint64_t seed);
-
-// Grows the runs of a study to numbers of cores, or to the nearest that a layout has. Never throws for what cannot be
-// grown.
-GrownStudies GrowStudies(const Study& study, const FactorTable& table, const std::vector<std::int64_t>& cores,
-                         const std::optional<std::string>& network, const ProgressSink& progress);
+// Grows the runs of a study to numbers of cores, or to the nearest that a layout has: results as of StudiesOf. Never
+// throws for what cannot be grown.
+std::vector<Study> GrowStudies(const Study& study, const FactorTable& table, const std::vector<std::int64_t>& cores,
+                               const std::optional<std::string>& network, const ProgressSink& progress,
+                               std::vector<Finding>& findings);
 
 // Takes the region that growth makes around iterations out of the names of call paths, so that they are those of
 // measured runs. Nothing where ranks enter the region of the phase themselves.
 void RemoveGrownRegion(const GrowthModel& model, LossRecord& losses);
 
-// Runs grown for the projection of a study [docs/growth.md].
-
-struct GrowthOfStudy {
-  std::vector<GrownPhase> phases = {};                  // for the projection
-  std::optional<GrowthResults> results = std::nullopt;  // nothing where nothing could be grown
-  std::vector<std::string> obstacles = {};              // phases that could not be grown, with the reason
-};
-
-// Grows the runs of a study for its projection: those that `records` say could be used and that are fitted, to its
-// targets and to the numbers of ranks between, as far as these are replayed in seconds. `table`: what was measured, or
-// what the scenario made of it. Throws a usage error for a network that there is not.
-GrowthOfStudy GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
+// Grows the runs of a study for its projection [docs/growth.md]: those that `records` say could be used and that are
+// fitted, to its targets and to the numbers of ranks between, as far as these are replayed in seconds. `table`: what
+// was measured, or what the scenario made of it. Nothing but obstacles where nothing could be grown. Throws a usage
+// error for a network that there is not.
+GrowthResults GrowForProjection(const Study& study, const std::vector<RunRecord>& records,
                                 const std::optional<Scenario>& scenario, const ProgressSink& progress,
                                 const FactorTable& table);
 

@@ -26,15 +26,6 @@ namespace {
 
 using LoadedRuns = std::vector<std::unique_ptr<BalanceRunData>>;
 
-// Whole iterations among the phases of the study: regions that mark them first, then those found in the calls.
-std::vector<PhaseSpec> LoopsOfStudy(const Study& study) {
-  std::vector<PhaseSpec> loops = study.phases;
-  std::erase_if(loops, [](const PhaseSpec& phase) { return !phase.Repeats() || !phase.part.empty(); });
-  std::stable_partition(loops.begin(), loops.end(),
-                        [](const PhaseSpec& phase) { return phase.kind != PhaseSpec::Kind::kFoundLoop; });
-  return loops;
-}
-
 struct Measured {
   Results runs;
   PhaseSpec phase;
@@ -47,25 +38,22 @@ bool IsLoop(const std::vector<FactorRow>& rows, bool without_gaps) {
   });
 }
 
-// The first phase that is a loop without gaps in all runs, else the first that is a loop.
-const PhaseSpec* FindLoop(const Study& study, const FactorTable& table) {
-  for (const bool without_gaps : {true, false}) {
-    for (const PhaseSpec& phase : study.phases) {
-      if (IsLoop(table.Rows(study.series, phase.name), without_gaps)) return &phase;
-    }
-  }
-  return nullptr;
-}
-
 Measured MeasurePhases(const Study& study, const std::vector<PhaseSpec>& phases) {
   Study tried = study;
   tried.phases = phases;
   tried.finds_groups = false;
   tried.groups.clear();
   Measured measured{MeasureRuns(tried, {}), phases.front()};
-  const PhaseSpec* loop = FindLoop(tried, measured.runs.table);
-  if (loop != nullptr) measured.phase = *loop;
-  measured.is_loop = loop != nullptr;
+  // The first phase that is a loop without gaps in all runs, else the first that is a loop.
+  for (const bool without_gaps : {true, false}) {
+    if (measured.is_loop) break;
+    const auto loop = std::ranges::find_if(phases, [&](const PhaseSpec& phase) {
+      return IsLoop(measured.runs.table.Rows(study.series, phase.name), without_gaps);
+    });
+    if (loop == phases.end()) continue;
+    measured.phase = *loop;
+    measured.is_loop = true;
+  }
   return measured;
 }
 
@@ -73,7 +61,11 @@ Measured MeasurePhases(const Study& study, const std::vector<PhaseSpec>& phases)
 Measured ChoosePhase(const Study& study, bool phase_is_given) {
   if (phase_is_given) return MeasurePhases(study, study.phases);
   std::optional<Measured> first;
-  const std::vector<PhaseSpec> of_study = LoopsOfStudy(study);
+  // Whole iterations among the phases of the study: regions that mark them first, then those found in the calls.
+  std::vector<PhaseSpec> of_study = study.phases;
+  std::erase_if(of_study, [](const PhaseSpec& phase) { return !phase.Repeats() || !phase.part.empty(); });
+  std::ranges::stable_partition(of_study,
+                                [](const PhaseSpec& phase) { return phase.kind != PhaseSpec::Kind::kFoundLoop; });
   if (!of_study.empty()) first = MeasurePhases(study, of_study);
   if (first && first->is_loop) return *std::move(first);
   for (const PhaseSpec& loop : LoopsOfRuns(study.runs)) {
@@ -113,21 +105,8 @@ std::vector<RunSpec> UsableRuns(const Study& study, const Results& measured, Wha
   return runs;
 }
 
-// Seconds in which a network moves the state of a task, to compare networks. Chosen: a state of 1 MiB.
-double SecondsToMove(const Network& network) { return network.remote.latency + 0x1p20 / network.remote.bandwidth; }
-
-// All named networks in which messages take time, the slowest first.
-std::vector<Network> NamedNetworks() {
-  std::vector<Network> networks;
-  for (const std::string& name : NetworkNames()) {
-    Network network = LoadNetwork(name);
-    if (!network.IsIdeal()) networks.push_back(std::move(network));
-  }
-  std::ranges::stable_sort(networks, std::ranges::greater(), SecondsToMove);
-  return networks;
-}
-
-// The network of the runs. Where it is unknown all named ones stand for it, and the first of them is simulated.
+// The network of the runs. Where it is unknown all named ones in which messages take time stand for it, the slowest
+// first, and that one is simulated.
 std::vector<Network> ReplayNetworks(const Study& study, const BalanceStudy& balance, WhatIf& what_if) {
   std::vector<Network> networks;
   if (balance.network && *balance.network != "calibrated") {
@@ -140,7 +119,13 @@ std::vector<Network> ReplayNetworks(const Study& study, const BalanceStudy& bala
       }
     } catch (const Error& error) {
       if (balance.network || error.kind() != ErrorKind::kNotEnoughData) throw;
-      networks = NamedNetworks();
+      networks.clear();
+      for (const std::string& name : NetworkNames()) networks.push_back(LoadNetwork(name));
+      std::erase_if(networks, [](const Network& network) { return network.IsIdeal(); });
+      std::ranges::stable_sort(networks, std::ranges::greater(), [](const Network& network) {
+        // Seconds to move the state of a task; chosen: 1 MiB.
+        return network.remote.latency + 0x1p20 / network.remote.bandwidth;
+      });
       AddFinding(what_if, "networkUnknown",
                  fmt::format("these runs calibrate no network; {}, a slow one, is assumed. --network sets yours",
                              networks.front().name),
@@ -165,10 +150,10 @@ std::vector<RunSpec> GrownRuns(const Study& study, const BalanceStudy& balance, 
   of_phase.phases = {measured.phase};
   std::optional<std::string> network = balance.network;
   if (network == "calibrated") network.reset();
-  GrownStudies grown = GrowStudies(of_phase, measured.runs.table, balance.grow_to, network, progress);
-  std::ranges::move(grown.findings, std::back_inserter(what_if.findings));
-  if (grown.phases.empty()) return {};
-  Study& runs = grown.phases.front();
+  std::vector<Study> grown =
+      GrowStudies(of_phase, measured.runs.table, balance.grow_to, network, progress, what_if.findings);
+  if (grown.empty()) return {};
+  Study& runs = grown.front();
   phase = runs.phases.front();
   const std::int64_t largest = measured.runs.table.rows.back().cores;
   std::erase_if(runs.runs, [&](const RunSpec& run) { return run.grown->grid.size() * run.grown->threads <= largest; });
@@ -195,18 +180,14 @@ LoadedRuns LoadRuns(const Study& study, const std::vector<RunSpec>& specs, const
   return loaded;
 }
 
-// Anomalies of the runs side by side, whichever phase is chosen.
-void AddAnomalies(const FactorTable& table, WhatIf& what_if) {
+// Anomalies of the runs side by side, whichever phase is chosen, and those of traces for each trace, as everywhere.
+void AddAnomalies(const FactorTable& table, const LoadedRuns& runs, WhatIf& what_if) {
   for (const Anomaly& anomaly : {anomaly::kScalingUnlikely, anomaly::kScalingGuessed,
                                  anomaly::kThreadsDifferBetweenRuns, anomaly::kWorkDiffersBetweenRepeats}) {
     for (const Finding& finding : table.findings) {
       if (finding.id == anomaly.id) what_if.findings.push_back(finding);
     }
   }
-}
-
-// Anomalies of traces are reported for each trace, as everywhere.
-void AddAnomalies(const LoadedRuns& runs, WhatIf& what_if) {
   for (const auto& run : runs) {
     for (Finding finding : run->diagnostics.findings()) {
       finding.example = run->record.path + (finding.example.empty() ? "" : ": " + finding.example);
@@ -300,20 +281,6 @@ BalancedProjection TableAtLevel(const LoadedRuns& runs, const Study& study, cons
   return balanced;
 }
 
-// On how many of the runs a configuration is possible at its level.
-std::size_t RunsFor(const BalanceConfiguration& configuration, const WhatIf& what_if) {
-  return static_cast<std::size_t>(std::ranges::count_if(what_if.runs, [&](const BalanceRun& run) {
-    const auto processors = std::ceil(static_cast<double>(run.ranks) / std::round(configuration.level()));
-    return processors >= 2 && configuration.interval < run.iterations;
-  }));
-}
-
-// The best of those that most runs can have: a projection needs runs more than the last percent.
-std::size_t ProjectedOutcome(const WhatIf& what_if) {
-  return *std::ranges::max_element(what_if.by_time, {},
-                                   [&](std::size_t i) { return RunsFor(what_if.outcomes[i].configuration, what_if); });
-}
-
 // A network that the user chose, or other lengths of computation, make a replay take another time than the run; so does
 // the slow network that stands for an unknown one, but no shorter time. Grown runs go by the run they are grown from.
 void FindUnexplained(const BalanceStudy& balance, bool is_network_assumed, const LoadedRuns& runs) {
@@ -362,7 +329,15 @@ void AddNetworkGains(const LoadedRuns& runs, const ReplayRules& rules, const std
 std::vector<BalancedProjection> BalancedTables(const LoadedRuns& runs, const Study& study, const SweepOptions& options,
                                                const Measured& measured, const WhatIf& what_if) {
   if (what_if.by_time.empty()) return {};
-  const BalanceOutcome& best = what_if.outcomes[ProjectedOutcome(what_if)];
+  // The best of those that most runs can have: a projection needs runs more than the last percent.
+  const auto runs_with = [&](std::size_t outcome) {
+    const BalanceConfiguration& configuration = what_if.outcomes[outcome].configuration;
+    return std::ranges::count_if(what_if.runs, [&](const BalanceRun& run) {
+      const auto processors = std::ceil(static_cast<double>(run.ranks) / std::round(configuration.level()));
+      return processors >= 2 && configuration.interval < run.iterations;
+    });
+  };
+  const BalanceOutcome& best = what_if.outcomes[*std::ranges::max_element(what_if.by_time, {}, runs_with)];
   FactorTable whole = measured.runs.table;
   whole.rows = measured.runs.table.Rows(study.series, measured.phase.name);
   if (!IsLoop(whole.rows, true)) return {};  // the measurement leaves out the work between occurrences
@@ -393,8 +368,7 @@ std::pair<WhatIf, std::vector<BalancedProjection>> RunBalance(const Study& study
   if (!grown.empty()) {
     std::ranges::move(LoadRuns(study, grown, balance, of_grown, network, what_if), std::back_inserter(runs));
   }
-  AddAnomalies(measured.runs.table, what_if);
-  AddAnomalies(runs, what_if);
+  AddAnomalies(measured.runs.table, runs, what_if);
   const RunRecord& first = measured.runs.runs.front();
   const std::string program = std::filesystem::path(first.program).filename().string();
   what_if.title = !study.title.empty() ? study.title : program.empty() ? first.path : program;

@@ -275,20 +275,15 @@ void FailWhenNothingIsLeft(const std::vector<AnalysedRun>& runs) {
 // Limit for grown runs in reports; chosen: they are replayed and searched for waits in seconds.
 constexpr double kMostCallsOfReport = 2e6;
 
-// Keeps the largest of the grown runs, which rise, that a report has time for.
-void KeepLargest(std::vector<RunSpec>& runs) {
+// The largest grown run of every phase, as reports show it, that a report has time for.
+void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& progress, Results& results) {
   const auto is_large = [](const RunSpec& run) {
     return CountCalls(*run.grown->model, run.grown->grid) > kMostCallsOfReport;
   };
-  while (runs.size() > 1 && is_large(runs.back())) runs.pop_back();
-  runs.erase(runs.begin(), runs.end() - 1);
-}
-
-// A large grown run of every phase, as reports show it.
-void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& progress, Results& results) {
-  GrownStudies grown = StudiesOf(study, results.table, std::move(growth), study.projection.seed);
-  for (Study& phase : grown.phases) {
-    KeepLargest(phase.runs);
+  std::vector<Finding> known;  // of the projection
+  for (Study& phase : StudiesOf(study, results.table, std::move(growth), study.projection.seed, known)) {
+    while (phase.runs.size() > 1 && is_large(phase.runs.back())) phase.runs.pop_back();
+    phase.runs.erase(phase.runs.begin(), phase.runs.end() - 1);
     try {
       StudyResults runs = MeasureRuns(phase, progress, {}, Detail::kReport);
       std::ranges::move(runs.runs, std::back_inserter(results.grown_runs));
@@ -304,10 +299,10 @@ void ProjectVariant(const Study& study, const ModelLibrary& library, bool grows,
                     const ProgressSink& progress, Results& results, Variant& variant) {
   ProjectionOptions options = study.projection;
   if (grows) {
-    GrowthOfStudy growth = GrowForProjection(study, results.runs, scenario, progress, variant.table);
+    GrowthResults growth = GrowForProjection(study, results.runs, scenario, progress, variant.table);
     for (std::string& obstacle : growth.obstacles) obstacle = variant.name + ": " + obstacle;
     AddObstacles(growth.obstacles, results.table);
-    options.grown = std::move(growth.phases);
+    options.grown = std::move(growth.projected);
   }
   variant.projections = Project(variant.table, library, options, progress);
 }
@@ -401,10 +396,10 @@ StudyResults RunStudy(const Study& study, const ModelLibrary& library, const Pro
   results.problem = study.problem;
   ProjectionOptions options = study.projection;
   if (study.growth) {
-    GrowthOfStudy growth = GrowForProjection(study, results.runs, std::nullopt, progress, results.table);
+    GrowthResults growth = GrowForProjection(study, results.runs, std::nullopt, progress, results.table);
     AddObstacles(growth.obstacles, results.table);
-    options.grown = std::move(growth.phases);
-    if (growth.results) AddGrownRuns(study, *std::move(growth.results), progress, results);
+    options.grown = std::move(growth.projected);
+    if (!growth.phases.empty()) AddGrownRuns(study, std::move(growth), progress, results);
   }
   results.projections = Project(results.table, library, options, progress);
   results.splits = SplitTargets(results.table, library, options);
