@@ -28,16 +28,6 @@
 namespace farscale {
 namespace {
 
-// "0.5,1.25"
-void ParseWindow(const std::string& text, PhaseSpec& spec) {
-  const std::vector<std::string> parts = Split(text, ',');
-  if (parts.size() != 2 || !ParseNumber(Trim(parts[0]), spec.window_begin) ||
-      !ParseNumber(Trim(parts[1]), spec.window_end)) {
-    throw Error(ErrorKind::kUsage, "--window", "'" + text + "' is not a window",
-                "give begin and end in seconds since the start of the run, such as 0.5,1.25");
-  }
-}
-
 PhaseSpec SpecOf(const TraceOptions& options) {
   PhaseSpec spec = PhaseSpec::WholeRun();
   if (!options.phase.empty() && !options.window.empty()) {
@@ -48,7 +38,12 @@ PhaseSpec SpecOf(const TraceOptions& options) {
   if (!options.window.empty()) {
     spec.name = "window";
     spec.kind = PhaseSpec::Kind::kTimeWindow;
-    ParseWindow(options.window, spec);
+    const std::vector<std::string> parts = Split(options.window, ',');
+    if (parts.size() != 2 || !ParseNumber(Trim(parts[0]), spec.window_begin) ||
+        !ParseNumber(Trim(parts[1]), spec.window_end)) {
+      throw Error(ErrorKind::kUsage, "--window", "'" + options.window + "' is not a window",
+                  "give begin and end in seconds since the start of the run, such as 0.5,1.25");
+    }
   }
   if (options.phase.empty() && (options.skip > 0 || options.keep > 0 || options.clean)) {
     throw Error(ErrorKind::kUsage, "phase '" + spec.name + "'",
@@ -59,15 +54,6 @@ PhaseSpec SpecOf(const TraceOptions& options) {
   if (options.clean) spec.clean = kLongestRun;
   spec.span = Span::kWhole;
   return spec;
-}
-
-std::string Summary(const Trace& trace, const PhaseCut& cut, const Trace& result, const std::string& output) {
-  std::uint64_t calls = 0, bytes = 0;
-  for (const RankTimeline& timeline : result.timelines) calls += timeline.calls();
-  for (const std::string& file : FilesOfTrace(output)) bytes += std::filesystem::file_size(file);
-  return fmt::format("wrote {}: {}, {} ranks, {} calls, {}, {} of the run", output, Describe(cut.spec),
-                     FormatCount(result.size()), FormatCount(calls), FormatBytes(bytes),
-                     FormatPercent(Coverage(trace, {cut})));
 }
 
 // The scenario to replay the run under; nothing: as measured.
@@ -87,24 +73,21 @@ std::optional<Scenario> ScenarioOf(const TraceOptions& options) {
   return scenario;
 }
 
-// Records of threads and devices are not written. Without them, factors of the cut would be those of main threads, and
-// not those of the phase.
-void RefuseThreads(const Trace& trace) {
-  if (trace.team_threads.empty() && trace.devices.empty()) return;
-  throw Error(ErrorKind::kUsage, trace.path,
-              fmt::format("a cut keeps main threads alone, and this trace also has {}",
-                          trace.team_threads.empty() ? "devices" : "OpenMP threads"),
-              "add --main-threads to leave the others out, or measure the phase without cutting: farscale factors "
-              "--phase");
-}
-
 int Cut(const TraceOptions& options, const Common& common) {
   const Messages messages(common);
   PhaseSpec spec = SpecOf(options);
   RequireFree(options.output, ".otf2");
   const std::optional<Scenario> scenario = ScenarioOf(options);
   Trace trace = ReadTrace(options.trace, options.Reading(!options.main_threads));
-  RefuseThreads(trace);
+  // Records of threads and devices are not written. Without them, factors of the cut would be those of main threads,
+  // and not those of the phase.
+  if (!trace.team_threads.empty() || !trace.devices.empty()) {
+    throw Error(ErrorKind::kUsage, trace.path,
+                fmt::format("a cut keeps main threads alone, and this trace also has {}",
+                            trace.team_threads.empty() ? "devices" : "OpenMP threads"),
+                "add --main-threads to leave the others out, or measure the phase without cutting: farscale factors "
+                "--phase");
+  }
   const Matching matching = MatchSynchronised(trace);
   if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
   PhaseCut cut = CutClean(trace, matching, CutPhase(trace, spec), {{}, options.counters});
@@ -122,7 +105,171 @@ int Cut(const TraceOptions& options, const Common& common) {
   messages.Findings(options.trace, diagnostics.findings());
   const Trace result = CutTrace(trace, matching, cut);
   WriteOtf2(result, options.output);
-  if (!common.quiet) fmt::print("{}\n", Summary(trace, cut, result, options.output));
+  if (common.quiet) return 0;
+  std::uint64_t calls = 0, bytes = 0;
+  for (const RankTimeline& timeline : result.timelines) calls += timeline.calls();
+  for (const std::string& file : FilesOfTrace(options.output)) bytes += std::filesystem::file_size(file);
+  fmt::print("wrote {}: {}, {} ranks, {} calls, {}, {} of the run\n", options.output, Describe(cut.spec),
+             FormatCount(result.size()), FormatCount(calls), FormatBytes(bytes), FormatPercent(Coverage(trace, {cut})));
+  return 0;
+}
+
+// Up to the first deviation of the run time the network explains the run, beyond the second it does not.
+constexpr double kNear = 0.02, kFar = 0.1;
+
+std::string InMegabytes(double bandwidth) { return FormatSignificant(bandwidth / 1e6, 4) + " MB/s"; }
+
+// Only the bound of what is not known. What took no tick of the clock took less than one.
+std::vector<std::string> RowOf(const char* name, const LinkCalibration& of) {
+  const Link& link = of.link;
+  return {name,
+          link.latency_at_most ? "≤ " + FormatSeconds(*link.latency_at_most) : FormatSeconds(link.latency),
+          link.bandwidth_at_least ? "≥ " + InMegabytes(*link.bandwidth_at_least) : InMegabytes(link.bandwidth),
+          link.overhead_at_most ? "≤ " + FormatSeconds(*link.overhead_at_most)
+          : link.overhead > 0   ? FormatSeconds(link.overhead)
+                                : "< " + FormatSeconds(of.tick),
+          fmt::format("{} B{}", FormatCount(link.eager_limit), of.found_eager_limit ? "" : " *"),
+          fmt::format("{} of {}", FormatCount(of.messages), FormatCount(of.all)),
+          FormatBytes(of.smallest) + (of.largest > of.smallest ? " to " + FormatBytes(of.largest) : ""),
+          fmt::format("{} ({})", FormatSeconds(of.spread), FormatPercent(of.relative_spread))};
+}
+
+void Print(const Trace& trace, const Calibration& calibration) {
+  fmt::print("{}: {} ranks on {} node{}\n", trace.path, trace.size(), trace.nodes.size(),
+             trace.nodes.size() == 1 ? "" : "s");
+  const double deviation = calibration.Deviation(), size = std::fabs(deviation);
+  const std::string cause =
+      deviation < 0 ? "it lacks waiting that the run had (noise, congestion, slower collectives)"
+                    : "something takes longer on it than in the run (collectives, messages that travel together)";
+  PrintSentences({fmt::format("Replayed on this network the run takes {}, measured {}: {} {}; {}.",
+                              FormatSeconds(calibration.replayed_seconds), FormatSeconds(calibration.measured_seconds),
+                              FormatPercent(size), deviation < 0 ? "less" : "more",
+                              size <= kNear  ? "the network explains the run"
+                              : size <= kFar ? "usable, but " + cause
+                                             : "the network does not explain the run: " + cause)});
+  std::vector<std::vector<std::string>> cells = {
+      {"link", "latency", "bandwidth", "overhead", "eager limit", "messages used", "sizes", "spread"}};
+  if (calibration.remote) cells.push_back(RowOf("between nodes", *calibration.remote));
+  if (calibration.local) cells.push_back(RowOf("within nodes", *calibration.local));
+  fmt::print("{}", FormatTable(cells, WidthOfOutput()));
+  const auto assumed = [](const std::optional<LinkCalibration>& link) { return link && !link->found_eager_limit; };
+  if (assumed(calibration.remote) || assumed(calibration.local)) {
+    fmt::print("* of the rules; nothing in the trace contradicts it\n");
+  }
+  for (const std::string& note : calibration.notes) PrintSentences({"note: " + note});
+}
+
+int CalibrateTraces(const TraceOptions& options, const Common& common) {
+  const Messages messages(common);
+  const bool to_file = IsFile(options.output);
+  for (const std::string& path : options.inputs) {
+    if (to_file) RefuseOverwriting(path, options.output);
+  }
+  ReplayRules rules;
+  if (options.rules == "causal") rules.set = RuleSet::kCausal;
+  const bool print = options.output.empty() || (to_file && !common.quiet);
+  std::pair<std::size_t, std::uint64_t> most;  // ranks of a trace and messages that its calibration uses
+  std::optional<Network> network;              // of the largest trace
+  std::vector<Error> failures;
+  for (const std::string& path : options.inputs) {
+    try {
+      Trace trace = ReadTrace(path, options.Reading());
+      const Matching matching = MatchSynchronised(trace);
+      Diagnostics diagnostics = trace.diagnostics;
+      diagnostics.Merge(matching.diagnostics);
+      diagnostics.Merge(CheckProcessorTime(trace, {}));
+      (MissingCalls(trace).empty() ? diagnostics : trace.diagnostics).FailPastThreshold(path);
+      const Calibration calibration = Calibrate(trace, matching, rules);
+      diagnostics.Merge(calibration.diagnostics);
+      messages.Findings(path, diagnostics.findings());
+      if (print) Print(trace, calibration);
+      if (print && options.inputs.size() > 1) fmt::print("\n");
+      std::pair<std::size_t, std::uint64_t> size(trace.size(), 0);
+      for (const auto* link : {&calibration.local, &calibration.remote}) size.second += *link ? (*link)->messages : 0;
+      if (network && size <= most) continue;
+      most = size;
+      network = calibration.network;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kNotEnoughData) throw;
+      failures.push_back(error);
+    }
+  }
+  if (!network) throw failures.front();
+  for (const Error& failure : failures) messages.Warning(failure.what());
+  if (!options.output.empty()) WriteOutput(options.output, WriteNetworkToml(*network));
+  if (to_file && !common.quiet)
+    fmt::print("wrote {0}\nNext: farscale whatif study.toml --network {0}\n", options.output);
+  return 0;
+}
+
+int WriteTimeline(const TraceOptions& options, const Common& common) {
+  const Messages messages(common);
+  if (IsFile(options.output)) RefuseOverwriting(options.trace, options.output);
+  PhaseSpec spec = options.phase.empty() ? PhaseSpec::WholeRun() : PhaseSpec::Region(options.phase);
+  Trace trace = ReadTrace(options.trace, options.Reading(true));  // with threads also devices
+  const Matching matching = MatchSynchronised(trace);
+  if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
+  PhaseCut cut = CutPhase(trace, spec);
+  Diagnostics diagnostics = trace.diagnostics;
+  diagnostics.Merge(matching.diagnostics);
+  if (options.ideal) {
+    // On a network whose messages take one tick, so that who waits for whom stays visible.
+    Scenario scenario;
+    scenario.network = OneTickNetwork(trace);
+    ScenarioRun run = ReplayScenario(trace, matching, {cut}, scenario, {{}, options.counters});
+    diagnostics.Merge(run.diagnostics);
+    trace = std::move(run.trace);
+    cut = std::move(run.cuts.front());
+  }
+  messages.Findings(options.trace, diagnostics.findings());
+  DiagnosisOptions diagnosis;
+  diagnosis.finds_causes = true;
+  diagnosis.counters = options.counters;
+  diagnosis.slack = false;
+  LossRecord losses = RecordOf(Diagnose(trace, matching, cut, diagnosis), cut.spec.name);
+  losses.trace = options.trace;
+  const UnknownWaits waits = FindUnknownWaits(trace, cut, kWaitsAsMeasured);
+  if (waits.any()) WithholdWaits(losses, waits);
+  if (options.format == "annotations") {
+    WriteOutput(options.output, WriteAnnotations(losses));
+    return 0;
+  }
+  const WaitStates states = FindWaitStates(trace, matching, CollectActivities(trace, cut));
+  WriteOutput(options.output, WriteTraceEvents(trace, cut, states, losses));
+  return 0;
+}
+
+int Phases(const TraceOptions& options, const Common& common) {
+  const bool to_file = IsFile(options.output);
+  if (to_file) RequireFree(options.output, ".toml");
+  const Messages messages(common);
+  PhaseSpec spec = PhaseSpec::Region(options.phase);
+  if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
+  const std::vector<PhaseStructure> structures = ReadStructures(
+      options.inputs, IsAutomatic(options.phase), options.Reading(true), messages.Progress(), spec, WidthOfOutput());
+  std::optional<Error> failure;
+  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
+    const std::optional<Error>& error = structures[i].error;
+    if (error && options.inputs.size() == 1) throw *error;
+    if (error) failure = error;
+    messages.Findings(options.inputs[i], structures[i].diagnostics.findings());
+    fmt::print("{}{}", i == 0 ? "" : "\n", error ? std::string(error->what()) + "\n" : structures[i].text);
+  }
+  if (failure) {
+    PrintError(*failure);
+    return failure->exit_code();
+  }
+  const FoundPhases found = PhasesOf(options.inputs, spec, structures);
+  if (!found.loop) messages.Warning(found.why);
+  if (options.output.empty()) {
+    if (found.loop && !common.quiet) PrintSentences({"Next: add -o study.toml for a study with these phases."});
+    return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
+  }
+  const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
+  StudyDraft draft{.traces = options.inputs, .application = options.application, .found = found};
+  if (!folder.empty()) draft.folder = folder;
+  WriteOutput(options.output, draft.Text());
+  if (to_file && !common.quiet) fmt::print("wrote {0}\nNext: farscale run {0}\n", options.output);
   return 0;
 }
 
@@ -154,108 +301,6 @@ void AddCutCommand(CommandLine& line) {
   command->add_option("--cpu-time", options.counters.cpu_time, "Counter that holds CPU time");
 }
 
-namespace {
-
-// Up to the first deviation of the run time the network explains the run, beyond the second it does not.
-constexpr double kNear = 0.02, kFar = 0.1;
-
-std::string InMegabytes(double bandwidth) { return FormatSignificant(bandwidth / 1e6, 4) + " MB/s"; }
-
-// Only the bound of what is not known. What took no tick of the clock took less than one.
-std::vector<std::string> RowOf(const char* name, const LinkCalibration& of) {
-  const Link& link = of.link;
-  return {name,
-          link.latency_at_most ? "≤ " + FormatSeconds(*link.latency_at_most) : FormatSeconds(link.latency),
-          link.bandwidth_at_least ? "≥ " + InMegabytes(*link.bandwidth_at_least) : InMegabytes(link.bandwidth),
-          link.overhead_at_most ? "≤ " + FormatSeconds(*link.overhead_at_most)
-          : link.overhead > 0   ? FormatSeconds(link.overhead)
-                                : "< " + FormatSeconds(of.tick),
-          fmt::format("{} B{}", FormatCount(link.eager_limit), of.found_eager_limit ? "" : " *"),
-          fmt::format("{} of {}", FormatCount(of.messages), FormatCount(of.all)),
-          FormatBytes(of.smallest) + (of.largest > of.smallest ? " to " + FormatBytes(of.largest) : ""),
-          fmt::format("{} ({})", FormatSeconds(of.spread), FormatPercent(of.relative_spread))};
-}
-
-std::string SayCalibration(const Calibration& calibration) {
-  const double deviation = calibration.Deviation(), size = std::fabs(deviation);
-  const std::string cause =
-      deviation < 0 ? "it lacks waiting that the run had (noise, congestion, slower collectives)"
-                    : "something takes longer on it than in the run (collectives, messages that travel together)";
-  return fmt::format("Replayed on this network the run takes {}, measured {}: {} {}; {}.",
-                     FormatSeconds(calibration.replayed_seconds), FormatSeconds(calibration.measured_seconds),
-                     FormatPercent(size), deviation < 0 ? "less" : "more",
-                     size <= kNear  ? "the network explains the run"
-                     : size <= kFar ? "usable, but " + cause
-                                    : "the network does not explain the run: " + cause);
-}
-
-void Print(const Trace& trace, const Calibration& calibration) {
-  fmt::print("{}: {} ranks on {} node{}\n", trace.path, trace.size(), trace.nodes.size(),
-             trace.nodes.size() == 1 ? "" : "s");
-  PrintSentences({SayCalibration(calibration)});
-  std::vector<std::vector<std::string>> cells = {
-      {"link", "latency", "bandwidth", "overhead", "eager limit", "messages used", "sizes", "spread"}};
-  if (calibration.remote) cells.push_back(RowOf("between nodes", *calibration.remote));
-  if (calibration.local) cells.push_back(RowOf("within nodes", *calibration.local));
-  fmt::print("{}", FormatTable(cells, WidthOfOutput()));
-  const auto assumed = [](const std::optional<LinkCalibration>& link) { return link && !link->found_eager_limit; };
-  if (assumed(calibration.remote) || assumed(calibration.local)) {
-    fmt::print("* of the rules; nothing in the trace contradicts it\n");
-  }
-  for (const std::string& note : calibration.notes) PrintSentences({"note: " + note});
-}
-
-// Ranks of a trace and messages that its calibration uses.
-using TraceSize = std::pair<std::size_t, std::uint64_t>;
-
-std::pair<TraceSize, Calibration> CalibrateTrace(const std::string& path, const TraceOptions& options,
-                                                 const ReplayRules& rules, const Messages& messages, bool print) {
-  Trace trace = ReadTrace(path, options.Reading());
-  const Matching matching = MatchSynchronised(trace);
-  Diagnostics diagnostics = trace.diagnostics;
-  diagnostics.Merge(matching.diagnostics);
-  diagnostics.Merge(CheckProcessorTime(trace, {}));
-  (MissingCalls(trace).empty() ? diagnostics : trace.diagnostics).FailPastThreshold(path);
-  Calibration calibration = Calibrate(trace, matching, rules);
-  diagnostics.Merge(calibration.diagnostics);
-  messages.Findings(path, diagnostics.findings());
-  if (print) Print(trace, calibration);
-  std::uint64_t used = 0;
-  for (const auto* link : {&calibration.local, &calibration.remote}) used += *link ? (*link)->messages : 0;
-  return {{trace.size(), used}, std::move(calibration)};
-}
-
-int CalibrateTraces(const TraceOptions& options, const Common& common) {
-  const Messages messages(common);
-  const bool to_file = IsFile(options.output);
-  for (const std::string& path : options.inputs) {
-    if (to_file) RefuseOverwriting(path, options.output);
-  }
-  ReplayRules rules;
-  if (options.rules == "causal") rules.set = RuleSet::kCausal;
-  const bool print = options.output.empty() || (to_file && !common.quiet);
-  std::optional<std::pair<TraceSize, Calibration>> largest;
-  std::vector<Error> failures;
-  for (const std::string& path : options.inputs) {
-    try {
-      auto one = CalibrateTrace(path, options, rules, messages, print);
-      if (print && options.inputs.size() > 1) fmt::print("\n");
-      if (!largest || one.first > largest->first) largest = std::move(one);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kNotEnoughData) throw;
-      failures.push_back(error);
-    }
-  }
-  if (!largest) throw failures.front();
-  for (const Error& failure : failures) messages.Warning(failure.what());
-  if (!options.output.empty()) WriteOutput(options.output, WriteNetworkToml(largest->second.network));
-  if (to_file && !common.quiet)
-    fmt::print("wrote {0}\nNext: farscale whatif study.toml --network {0}\n", options.output);
-  return 0;
-}
-
-}  // namespace
-
 void AddCalibrateCommand(CommandLine& line) {
   auto [command, options] = AddCommand(
       line, "calibrate", "Fit latency and bandwidth of a network to the messages of a trace", CalibrateTraces);
@@ -267,56 +312,6 @@ void AddCalibrateCommand(CommandLine& line) {
                   "Rules of the replay that checks the network (default: bsc)");
   command->add_option("-o,--output", options.output, "Network file to write (.toml); - prints it alone");
 }
-
-namespace {
-
-// On a network whose messages take one tick, so that who waits for whom stays visible.
-ScenarioRun ReplayIdeal(Trace& trace, const Matching& matching, const PhaseCut& cut, const CounterNames& counters) {
-  Scenario scenario;
-  scenario.network = OneTickNetwork(trace);
-  return ReplayScenario(trace, matching, {cut}, scenario, {{}, counters});
-}
-
-LossRecord LossesOf(const Trace& trace, const Matching& matching, const PhaseCut& cut, const TraceOptions& options) {
-  DiagnosisOptions diagnosis;
-  diagnosis.finds_causes = true;
-  diagnosis.counters = options.counters;
-  diagnosis.slack = false;
-  LossRecord losses = RecordOf(Diagnose(trace, matching, cut, diagnosis), cut.spec.name);
-  losses.trace = options.trace;
-  const UnknownWaits waits = FindUnknownWaits(trace, cut, kWaitsAsMeasured);
-  if (waits.any()) WithholdWaits(losses, waits);
-  return losses;
-}
-
-int WriteTimeline(const TraceOptions& options, const Common& common) {
-  const Messages messages(common);
-  if (IsFile(options.output)) RefuseOverwriting(options.trace, options.output);
-  PhaseSpec spec = options.phase.empty() ? PhaseSpec::WholeRun() : PhaseSpec::Region(options.phase);
-  Trace trace = ReadTrace(options.trace, options.Reading(true));  // with threads also devices
-  const Matching matching = MatchSynchronised(trace);
-  if (IsAutomatic(options.phase)) spec = WithLoopOf(trace, spec);
-  PhaseCut cut = CutPhase(trace, spec);
-  Diagnostics diagnostics = trace.diagnostics;
-  diagnostics.Merge(matching.diagnostics);
-  if (options.ideal) {
-    ScenarioRun run = ReplayIdeal(trace, matching, cut, options.counters);
-    diagnostics.Merge(run.diagnostics);
-    trace = std::move(run.trace);
-    cut = std::move(run.cuts.front());
-  }
-  messages.Findings(options.trace, diagnostics.findings());
-  const LossRecord losses = LossesOf(trace, matching, cut, options);
-  if (options.format == "annotations") {
-    WriteOutput(options.output, WriteAnnotations(losses));
-    return 0;
-  }
-  const WaitStates states = FindWaitStates(trace, matching, CollectActivities(trace, cut));
-  WriteOutput(options.output, WriteTraceEvents(trace, cut, states, losses));
-  return 0;
-}
-
-}  // namespace
 
 void AddTimelineCommand(CommandLine& line) {
   auto [command, options] = AddCommand(
@@ -338,44 +333,6 @@ void AddTimelineCommand(CommandLine& line) {
   AddTraceOptions(command, options);
   AddCounterOptions(command, options);
 }
-
-namespace {
-
-int Phases(const TraceOptions& options, const Common& common) {
-  const bool to_file = IsFile(options.output);
-  if (to_file) RequireFree(options.output, ".toml");
-  const Messages messages(common);
-  const PhaseSpec spec = PhaseSpec::Region(options.phase);
-  if (!spec.part.empty()) throw Error(ErrorKind::kUsage, "--phase", "is a part of an iteration", "name its loop: auto");
-  const RunStructures runs = ReadStructures(options.inputs, spec, IsAutomatic(options.phase), options.Reading(true),
-                                            messages.Progress(), WidthOfOutput());
-  std::optional<Error> failure;
-  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
-    const std::optional<Error>& error = runs.errors[i];
-    if (error && options.inputs.size() == 1) throw *error;
-    if (error) failure = error;
-    messages.Findings(options.inputs[i], runs.structures[i].diagnostics.findings());
-    fmt::print("{}{}", i == 0 ? "" : "\n", error ? std::string(error->what()) + "\n" : runs.structures[i].text);
-  }
-  if (failure) {
-    PrintError(*failure);
-    return failure->exit_code();
-  }
-  const FoundPhases found = PhasesOf(options.inputs, runs.spec, runs.structures);
-  if (!found.loop) messages.Warning(found.why);
-  if (options.output.empty()) {
-    if (found.loop && !common.quiet) PrintSentences({"Next: add -o study.toml for a study with these phases."});
-    return found.loop ? 0 : static_cast<int>(ErrorKind::kNotEnoughData);
-  }
-  const std::string folder = to_file ? std::filesystem::path(options.output).parent_path().string() : "";
-  StudyDraft draft{.traces = options.inputs, .application = options.application, .found = found};
-  if (!folder.empty()) draft.folder = folder;
-  WriteOutput(options.output, draft.Text());
-  if (to_file && !common.quiet) fmt::print("wrote {0}\nNext: farscale run {0}\n", options.output);
-  return 0;
-}
-
-}  // namespace
 
 void AddPhasesCommand(CommandLine& line) {
   auto [command, options] = AddCommand(

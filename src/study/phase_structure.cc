@@ -30,15 +30,6 @@ double SumOfProfiles(const std::vector<IterationProfile>& profiles) {
   return sum;
 }
 
-// Why the iteration stands out, else how its length differs from the others.
-std::string DisturbanceText(const IterationProfile& profile, double median, const std::string& reason) {
-  if (!reason.empty()) return reason;
-  const double deviation = median > 0 ? profile.elapsed / median - 1 : 0;
-  if (deviation > kOdd) return fmt::format("{} longer than most", FormatPercent(deviation));
-  if (deviation < -kOdd) return fmt::format("{} shorter than most", FormatPercent(-deviation));
-  return "";
-}
-
 std::string Iterations(const std::vector<IterationProfile>& profiles, const CleanChoice& choice, std::size_t width) {
   std::vector<double> lengths;
   for (const IterationProfile& profile : profiles) lengths.push_back(profile.elapsed);
@@ -53,14 +44,17 @@ std::string Iterations(const std::vector<IterationProfile>& profiles, const Clea
   };
   for (std::size_t k = 0; k < profiles.size(); ++k) {
     const IterationProfile& profile = profiles[k];
+    std::string why = choice.reasons[k];  // it stands out, else how its length differs from the others
+    const double deviation = median > 0 ? profile.elapsed / median - 1 : 0;
+    if (why.empty() && deviation > kOdd) why = FormatPercent(deviation) + " longer than most";
+    if (why.empty() && deviation < -kOdd) why = FormatPercent(-deviation) + " shorter than most";
     table.push_back({std::to_string(k + 1), FormatSeconds(profile.begin), FormatSeconds(profile.elapsed),
                      FormatSeconds(profile.average_useful), FormatFactor(profile.ParallelEfficiency()),
                      FormatFactor(profile.LoadBalance()), if_known(profile, FormatFactor(profile.Serialization())),
                      if_known(profile, FormatFactor(profile.Transfer())),
                      if_known(profile, FormatSeconds(profile.ideal)), FormatSeconds(profile.largest_useful),
                      FormatPercent(by_profiles > 0 ? profile.largest_useful / by_profiles : 0),
-                     is_judged ? FormatPercent(choice.iterations[k].Total()) : "",
-                     DisturbanceText(profile, median, choice.reasons[k])});
+                     is_judged ? FormatPercent(choice.iterations[k].Total()) : "", why});
   }
   return FormatTable(table, width);
 }
@@ -92,17 +86,6 @@ std::string MicroLoadBalance(const PhaseFactors& factors) {
                     FormatSeconds(totals.elapsed));
   }
   return text;
-}
-
-// Regions of the program that all ranks enter equally often, the loops that it marks itself.
-std::string MarkedLoops(const Trace& trace, std::size_t width) {
-  std::vector<std::string> loops;
-  for (const RegionSummary& region : SummarizeRegions(trace)) {
-    if (!region.IsLoop(trace) || loops.size() == 5) continue;
-    loops.push_back(fmt::format("{} ({} times, {} of the run)", region.name, region.most, FormatPercent(region.share)));
-  }
-  if (loops.empty()) return "";
-  return Join(WrapText("Regions that repeat on every rank: " + Join(loops, ", "), width, "  "), "\n") + "\n";
 }
 
 double UsefulSeconds(const Trace& trace, const PhaseCut& cut, std::size_t rank) {
@@ -218,14 +201,6 @@ std::string Parts(const Trace& trace, const Matching& matching, const PhaseSpec&
   return "Parts of an iteration\n" + FormatTable(table, width) + "\n";
 }
 
-std::string Loop(const Trace& trace, const PhaseSpec& spec) {
-  if (spec.kind != PhaseSpec::Kind::kFoundLoop) return fmt::format("Iterations of {}\n", Describe(spec));
-  const std::optional<FoundLoop> loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr);
-  if (!loop) return "";
-  return fmt::format("The MPI calls show {} iterations, {} alike, {} of the run\n", loop->iterations(),
-                     FormatPercent(loop->similarity), FormatPercent(loop->coverage));
-}
-
 void Describe(const Trace& trace, const Matching& matching, const PhaseSpec& spec, PhaseStructure& structure,
               std::size_t width) {
   const PhaseCut cut = CutPhase(trace, spec);
@@ -234,7 +209,12 @@ void Describe(const Trace& trace, const Matching& matching, const PhaseSpec& spe
     structure.text += "The MPI calls show no loop of three iterations or more; analyse the whole run or a region.\n";
     return;
   }
-  structure.text += Loop(trace, spec);
+  if (spec.kind != PhaseSpec::Kind::kFoundLoop) {
+    structure.text += fmt::format("Iterations of {}\n", Describe(spec));
+  } else if (const auto loop = FindLoopOfRun(trace, spec.shape ? &spec.shape->calls : nullptr); loop) {
+    structure.text += fmt::format("The MPI calls show {} iterations, {} alike, {} of the run\n", loop->iterations(),
+                                  FormatPercent(loop->similarity), FormatPercent(loop->coverage));
+  }
   structure.shape = spec.shape;
   if (!structure.shape) structure.shape = std::make_shared<const IterationShape>(*ShapeOfPhase(trace, spec));
   structure.text += Parts(trace, matching, spec, cut, structure, width);
@@ -291,7 +271,14 @@ PhaseStructure DescribePhase(const Trace& trace, const Matching& matching, const
   structure.ranks = trace.size();
   structure.text = fmt::format("{}: {} ranks, {}\n", trace.path, FormatCount(trace.size()),
                                FormatSeconds(trace.Seconds(trace.end() - trace.begin())));
-  structure.text += MarkedLoops(trace, width);
+  // Regions of the program that all ranks enter equally often, the loops that it marks itself.
+  std::vector<std::string> loops;
+  for (const RegionSummary& region : SummarizeRegions(trace)) {
+    if (!region.IsLoop(trace) || loops.size() == 5) continue;
+    loops.push_back(fmt::format("{} ({} times, {} of the run)", region.name, region.most, FormatPercent(region.share)));
+  }
+  const std::string marked = "Regions that repeat on every rank: " + Join(loops, ", ");
+  if (!loops.empty()) structure.text += Join(WrapText(marked, width, "  "), "\n") + "\n";
   try {
     Describe(trace, matching, spec, structure, width);
   } catch (const PhaseNotFound& error) {

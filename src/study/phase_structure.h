@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct PhaseStructure {
   double useful = 0;                            // seconds of all ranks in all iterations
   std::shared_ptr<const IterationShape> shape;  // shape of its iterations; null when there are none
   Diagnostics diagnostics;
+  std::optional<Error> error;  // why the run cannot be read; the rest is then empty
 };
 
 // `spec`: a region or the found loop, with all its iterations. With the shape of another run, the same loop and the

@@ -42,36 +42,6 @@ std::string PathFrom(const std::string& folder, const std::string& path) {
   return QuotedToml(TextOfPath(whole(path).lexically_proximate(whole(folder)).string()));
 }
 
-std::string HeaderText(const StudyDraft& draft) {
-  std::string text;
-  if (!draft.scaling) text += "# scaling = \"strong\" or \"weak\": only you know\n";
-  text += "[study]\n";
-  if (!draft.title.empty()) text += fmt::format("title = {}\n", QuotedToml(draft.title));
-  text += draft.scaling ? fmt::format("scaling = \"{}\"    # by the growth of work\n", ToString(*draft.scaling))
-                        : "# scaling = \"strong\"\n";
-  if (draft.removes_noise)
-    text +=
-        "\n[noise]              # what noise costs; without this table runs are replayed once\n"
-        "network = \"calibrated\"\n";
-  if (draft.reports_here) text += "\n[report]\nfolder = \".\"\n";
-  return text + "\n";
-}
-
-std::string RunsText(const StudyDraft& draft) {
-  std::string text;
-  for (const std::string& trace : draft.traces) {
-    text += fmt::format("[[runs]]\ntrace = {}\n", PathFrom(draft.folder, trace));
-    if (draft.application > 0) text += fmt::format("application = {}\n", draft.application);
-    if (!draft.accepted.empty()) text += fmt::format("accept = [\"{}\"]\n", Join(draft.accepted, "\", \""));
-    text += "\n";
-  }
-  for (const std::string& file : draft.measured) {
-    text += fmt::format("[[runs]]\nmeasured = {}\n\n", PathFrom(draft.folder, file));
-  }
-  for (const std::string& why : draft.left_out) text += fmt::format("# left out: {}\n\n", OneLine(why));
-  return text;
-}
-
 // A line of a study that takes clean iterations, or says why it does not.
 std::string CleanText(const CleanAdvice& advice) {
   if (advice.standing_out == 0) return "# clean = true  # the longest run of undisturbed iterations: none stands out\n";
@@ -134,27 +104,6 @@ bool AreOfOneLoop(const std::vector<PhaseStructure>& structures) {
   return counts.size() < 2 || is_even(together) || is_even(each);
 }
 
-std::string SayCounts(const std::vector<PhaseStructure>& structures) {
-  std::vector<std::string> counts;
-  for (const PhaseStructure& structure : structures) {
-    if (structure.is_found) counts.push_back(fmt::format("{} on {} ranks", structure.iterations, structure.ranks));
-  }
-  return Join(counts, ", ");
-}
-
-// An iteration that stands out in most of the runs does so because of what the program does in it: noise does not come
-// at the same place again.
-std::size_t IterationOfTheProgram(const std::vector<const Cleaning*>& runs) {
-  std::map<std::size_t, std::size_t> counts;
-  for (const Cleaning* run : runs) {
-    for (std::size_t k = 0; k < run->standing_out.size(); ++k) counts[k + 1] += run->standing_out[k] ? 1 : 0;
-  }
-  for (const auto& [iteration, count] : counts) {
-    if (count > 1 && 2 * count > runs.size()) return iteration;
-  }
-  return 0;
-}
-
 // `runs`: names of files, at least one.
 std::string SuchAs(const std::vector<std::string>& runs) {
   return runs.size() == 1 ? "in " + runs.front() : fmt::format("in {} runs, such as {}", runs.size(), runs.front());
@@ -164,25 +113,45 @@ std::string SuchAs(const std::vector<std::string>& runs) {
 CleanAdvice AdviceOn(const std::string& part, const std::vector<std::string>& traces,
                      const std::vector<PhaseStructure>& structures) {
   CleanAdvice advice;
-  std::vector<const Cleaning*> runs;
+  std::size_t runs = 0;
+  std::map<std::size_t, std::size_t> counts;  // of runs, by the iteration that stands out
   std::vector<std::string> unjudged, takes_work;
   for (std::size_t i = 0; i < structures.size(); ++i) {
     const auto found = structures[i].cleaning.find(part);
     if (found == structures[i].cleaning.end()) continue;
-    const Cleaning& run = *runs.emplace_back(&found->second);
+    const Cleaning& run = found->second;
+    ++runs;
+    for (std::size_t k = 0; k < run.standing_out.size(); ++k) counts[k + 1] += run.standing_out[k] ? 1 : 0;
     advice.iterations += run.standing_out.size();
     advice.standing_out += static_cast<std::size_t>(std::count(run.standing_out.begin(), run.standing_out.end(), true));
     if (!run.is_judged) unjudged.push_back(QuotedToml(traces[i]));
     if (run.takes_work) takes_work.push_back(QuotedToml(traces[i]));
   }
+  // An iteration that stands out in most of the runs does so because of what the program does in it: noise does not
+  // come at the same place again.
+  const auto usual = std::ranges::find_if(
+      counts, [&](const auto& iteration) { return iteration.second > 1 && 2 * iteration.second > runs; });
   if (!unjudged.empty()) {
     advice.obstacle = "disturbed ones cannot be told " + SuchAs(unjudged);
   } else if (!takes_work.empty()) {
     advice.obstacle = "without them the program does other work " + SuchAs(takes_work);
-  } else if (const std::size_t iteration = IterationOfTheProgram(runs); iteration > 0) {
-    advice.obstacle = fmt::format("iteration {} does in most runs, so the program makes it", iteration);
+  } else if (usual != counts.end()) {
+    advice.obstacle = fmt::format("iteration {} does in most runs, so the program makes it", usual->first);
   }
   return advice;
+}
+
+constexpr std::string_view kSeal = "# Drafted by farscale run, which writes it again unless it was edited. Checksum: ";
+
+std::string Checksum(std::string_view text) {
+  Sha256 hash;
+  hash.Add(text);
+  return hash.Hex().substr(0, 16);
+}
+
+void LeaveOut(StudyDraft& study, const Error& error) {
+  study.unreadable.push_back(error);
+  study.left_out.emplace_back(error.what());
 }
 
 }  // namespace
@@ -195,9 +164,13 @@ FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& sp
     return found;
   }
   if (spec.kind == PhaseSpec::Kind::kFoundLoop && !AreOfOneLoop(structures)) {
+    std::vector<std::string> counts;
+    for (const PhaseStructure& structure : structures) {
+      if (structure.is_found) counts.push_back(fmt::format("{} on {} ranks", structure.iterations, structure.ranks));
+    }
     found.why = fmt::format(
         "The MPI calls show different loops ({}), whose iterations do not compute alike: the whole run is the phase.",
-        SayCounts(structures));
+        Join(counts, ", "));
     return found;
   }
   found.loop = spec;
@@ -214,78 +187,70 @@ FoundPhases PhasesOf(const std::vector<std::string>& traces, const PhaseSpec& sp
 }
 
 std::string StudyDraft::Text() const {
-  std::string text = HeaderText(*this) + RunsText(*this);
+  std::string text;
+  if (!scaling) text += "# scaling = \"strong\" or \"weak\": only you know\n";
+  text += "[study]\n";
+  if (!title.empty()) text += fmt::format("title = {}\n", QuotedToml(title));
+  text += scaling ? fmt::format("scaling = \"{}\"    # by the growth of work\n", ToString(*scaling))
+                  : "# scaling = \"strong\"\n";
+  if (removes_noise)
+    text +=
+        "\n[noise]              # what noise costs; without this table runs are replayed once\n"
+        "network = \"calibrated\"\n";
+  if (reports_here) text += "\n[report]\nfolder = \".\"\n";
+  text += "\n";
+  for (const std::string& trace : traces) {
+    text += fmt::format("[[runs]]\ntrace = {}\n", PathFrom(folder, trace));
+    if (application > 0) text += fmt::format("application = {}\n", application);
+    if (!accepted.empty()) text += fmt::format("accept = [\"{}\"]\n", Join(accepted, "\", \""));
+    text += "\n";
+  }
+  for (const std::string& file : measured) {
+    text += fmt::format("[[runs]]\nmeasured = {}\n\n", PathFrom(folder, file));
+  }
+  for (const std::string& why : left_out) text += fmt::format("# left out: {}\n\n", OneLine(why));
   if (measured.empty()) return text + PhasesText(traces, found);
   text += "[[phases]]\nwhole = true\n";
   for (const std::string& region : regions) text += fmt::format("\n[[phases]]\nregion = {}\n", QuotedToml(region));
   return text;
 }
 
-namespace {
-
-constexpr std::string_view kSeal = "# Drafted by farscale run, which writes it again unless it was edited. Checksum: ";
-
-std::string Checksum(std::string_view text) {
-  Sha256 hash;
-  hash.Add(text);
-  return hash.Hex().substr(0, 16);
-}
-
-void LeaveOut(StudyDraft& study, const Error& error) {
-  study.unreadable.push_back(error);
-  study.left_out.emplace_back(error.what());
-}
-
-void DraftTraces(StudyDraft& study, const std::vector<std::string>& traces, const ProgressSink& progress) {
-  ReadOptions options;
-  if (study.application > 0) options.application = study.application;
-  options.accepted = study.accepted;
-  RunStructures runs = ReadStructures(traces, PhaseSpec::FoundLoop(), true, options, progress);
-  std::vector<PhaseStructure> structures;
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (runs.errors[i]) {
-      LeaveOut(study, *runs.errors[i]);
-      continue;
-    }
-    study.traces.push_back(traces[i]);
-    structures.push_back(std::move(runs.structures[i]));
-  }
-  if (!structures.empty()) study.found = PhasesOf(study.traces, runs.spec, structures);
-}
-
-// The phases are the regions that all measured runs have; traces are cut at the same.
-void DraftMeasured(StudyDraft& study, const std::vector<std::string>& files) {
-  bool is_first = true;
-  for (const std::string& file : files) {
+StudyDraft DraftStudy(const InputFiles& files, StudyDraft draft, const ProgressSink& progress) {
+  // The phases are the regions that all measured runs have; traces are cut at the same.
+  for (const std::string& file : files.measured) {
     try {
       const FactorTable table = ReadTableOfRuns({file});
       std::vector<std::string> regions;
       for (const FactorRow& row : table.rows) {
         if (row.phase != PhaseId("whole")) regions.push_back(row.phase.name);
       }
-      if (is_first) study.regions = regions;
-      is_first = false;
-      std::erase_if(study.regions, [&](const std::string& name) { return std::ranges::count(regions, name) == 0; });
-      study.measured.push_back(file);
+      if (draft.measured.empty()) draft.regions = regions;
+      std::erase_if(draft.regions, [&](const std::string& name) { return std::ranges::count(regions, name) == 0; });
+      draft.measured.push_back(file);
     } catch (const Error& error) {
-      LeaveOut(study, error);
+      LeaveOut(draft, error);
     }
   }
-  if (study.measured.size() < 2) return;
-  const FactorTable table = ReadTableOfRuns(study.measured);
-  study.scaling = table.scaling;
-  const std::vector<std::string> programs = table.Series();
-  if (programs.size() > 1) {
-    throw Error(ErrorKind::kUsage, "", "the measured runs are of several programs: " + Join(programs, ", "),
-                "name the files of one program");
+  if (draft.measured.size() > 1) {
+    const FactorTable table = ReadTableOfRuns(draft.measured);
+    draft.scaling = table.scaling;
+    const std::vector<std::string> programs = table.Series();
+    if (programs.size() > 1) {
+      throw Error(ErrorKind::kUsage, "", "the measured runs are of several programs: " + Join(programs, ", "),
+                  "name the files of one program");
+    }
   }
-}
-
-}  // namespace
-
-StudyDraft DraftStudy(const InputFiles& files, StudyDraft draft, const ProgressSink& progress) {
-  DraftMeasured(draft, files.measured);
-  DraftTraces(draft, files.traces, progress);
+  ReadOptions options;
+  if (draft.application > 0) options.application = draft.application;
+  options.accepted = draft.accepted;
+  PhaseSpec loop = PhaseSpec::FoundLoop();
+  std::vector<PhaseStructure> structures = ReadStructures(files.traces, true, options, progress, loop);
+  for (std::size_t i = 0; i < structures.size(); ++i) {
+    if (structures[i].error) LeaveOut(draft, *structures[i].error);
+    if (!structures[i].error) draft.traces.push_back(files.traces[i]);
+  }
+  std::erase_if(structures, [](const PhaseStructure& structure) { return structure.error.has_value(); });
+  if (!structures.empty()) draft.found = PhasesOf(draft.traces, loop, structures);
   for (const std::string& file : files.traced) draft.left_out.push_back(file + ": the run of the trace beside it");
   if (draft.traces.empty() && draft.measured.empty()) throw draft.unreadable.front();
   draft.removes_noise = draft.measured.empty();
@@ -307,30 +272,30 @@ bool IsUnchangedDraft(const std::string& text) {
   return text.substr(kSeal.size(), end - kSeal.size()) == Checksum(std::string_view(text).substr(end + 1));
 }
 
-RunStructures ReadStructures(const std::vector<std::string>& traces, const PhaseSpec& spec, bool is_automatic,
-                             const ReadOptions& options, const ProgressSink& progress, std::size_t width) {
-  RunStructures runs{spec, std::vector<PhaseStructure>(traces.size()),
-                     std::vector<std::optional<Error>>(traces.size())};
+std::vector<PhaseStructure> ReadStructures(const std::vector<std::string>& traces, bool is_automatic,
+                                           const ReadOptions& options, const ProgressSink& progress, PhaseSpec& spec,
+                                           std::size_t width) {
+  std::vector<PhaseStructure> structures(traces.size());
   std::size_t done = 0;
   bool is_chosen = !is_automatic;
   for (const std::size_t i : LargestFirst(traces)) {
     try {
       Trace trace = ReadTrace(traces[i], options);
       const Matching matching = MatchSynchronised(trace);
-      if (!is_chosen) runs.spec = WithLoopOf(trace, runs.spec);
+      if (!is_chosen) spec = WithLoopOf(trace, spec);
       is_chosen = true;
-      PhaseStructure& structure = runs.structures[i];
-      structure = DescribePhase(trace, matching, runs.spec, width);
+      PhaseStructure& structure = structures[i];
+      structure = DescribePhase(trace, matching, spec, width);
       structure.diagnostics.Merge(trace.diagnostics);
       structure.diagnostics.Merge(CheckProcessorTime(trace, {}));
       if (!trace.team_threads.empty()) structure.diagnostics.Merge(ThreadStates(trace).diagnostics());
-      if (!runs.spec.shape) runs.spec.shape = structure.shape;
+      if (!spec.shape) spec.shape = structure.shape;
     } catch (const Error& error) {
-      runs.errors[i] = error;
+      structures[i].error = error;
     }
     if (progress) progress(++done, traces.size(), traces[i]);
   }
-  return runs;
+  return structures;
 }
 
 }  // namespace farscale

@@ -69,17 +69,11 @@ std::string SealDraft(const std::string& text, const std::string& command);
 // True for a text as SealDraft made it; false once somebody has edited it.
 bool IsUnchangedDraft(const std::string& text);
 
-// The loops of several runs of a program, which the largest run shows to the others.
-
-struct RunStructures {
-  PhaseSpec spec;                            // that was looked for, with the shape of its iterations
-  std::vector<PhaseStructure> structures;    // in the order of the traces; empty where one cannot be read
-  std::vector<std::optional<Error>> errors;  // why
-};
-
-// Reads the largest trace first. `is_automatic`: looks for the first loop that it shows, else for `spec`. A trace that
-// cannot be read does not lose the others. Tables are no wider than `width`.
-RunStructures ReadStructures(const std::vector<std::string>& traces, const PhaseSpec& spec, bool is_automatic,
-                             const ReadOptions& options, const ProgressSink& progress, std::size_t width = kAnyWidth);
+// The loops of several runs of a program, in the order of the traces. Reads the largest trace first, which shows them
+// to the others. `is_automatic`: looks for the first loop that it shows, else for `spec`, which gets the shape of its
+// iterations. A trace that cannot be read does not lose the others. Tables are no wider than `width`.
+std::vector<PhaseStructure> ReadStructures(const std::vector<std::string>& traces, bool is_automatic,
+                                           const ReadOptions& options, const ProgressSink& progress, PhaseSpec& spec,
+                                           std::size_t width = kAnyWidth);
 
 }  // namespace farscale
