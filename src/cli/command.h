@@ -179,9 +179,10 @@ struct TraceOptions {
   bool clean = false;
   CounterNames counters;
   std::string rules, scaling, preset, network, computation;
-  bool ideal = false, without_causes = false, main_threads = false;
+  bool ideal = false, without_causes = false, main_threads = false, json = false;
   std::vector<std::int64_t> grow_to;
   std::int64_t top = 10;
+  std::size_t most_regions = 20;
   std::string output, format, templates;
 
   void ApplyTo(RunSpec& run) const;  // as its trace is to be read
@@ -200,7 +201,6 @@ void AddTraceInput(CLI::App* command, TraceOptions& options);
 // An option that takes one of these words.
 CLI::Option* AddChoiceOption(CLI::App* command, const std::string& name, std::string& choice,
                              const std::vector<std::string>& choices, const std::string& text);
-// --phase, of a region or a loop; several.
 void AddPhaseOption(CLI::App* command, TraceOptions& options);
 // --grow-to: numbers of cores that nobody has run.
 void AddGrowOption(CLI::App* command, TraceOptions& options);

@@ -17,11 +17,6 @@
 namespace farscale {
 namespace {
 
-struct InspectOptions : TraceOptions {
-  bool json = false;
-  std::size_t most_regions = 20;
-};
-
 struct CallSummary {
   std::string name;
   std::uint64_t count = 0;
@@ -87,44 +82,6 @@ void SummarizeCalls(Inspection& inspection) {
   }
   std::stable_sort(inspection.calls.begin(), inspection.calls.end(),
                    [](const CallSummary& a, const CallSummary& b) { return a.share > b.share; });
-}
-
-// Last value of a counter, over all ranks.
-double CounterTotal(const Trace& trace, std::size_t counter) {
-  double total = 0;
-  for (const RankTimeline& timeline : trace.timelines) {
-    if (!timeline.has_counter(counter)) continue;
-    double last = 0;
-    if (timeline.calls() > 0) last = timeline.counter_at_leave(counter, timeline.calls() - 1);
-    if (timeline.region_events() > 0) {
-      last = std::max(last, timeline.counter_at_event(counter, timeline.region_events() - 1));
-    }
-    total += last;
-  }
-  return total * trace.counters[counter].scale;
-}
-
-Inspection Inspect(const InspectOptions& options) {
-  Inspection inspection;
-  inspection.trace = ReadTrace(options.trace, options.Reading(true));
-  const Matching matching = MatchSynchronised(inspection.trace);
-  inspection.regions = SummarizeRegions(inspection.trace);
-  SummarizeCalls(inspection);
-  for (const std::string& node : inspection.trace.nodes) inspection.nodes.push_back({node, {}});
-  for (std::size_t rank = 0; rank < inspection.trace.size(); ++rank) {
-    inspection.nodes[static_cast<std::size_t>(inspection.trace.ranks[rank].node)].ranks.push_back(rank);
-  }
-  for (std::size_t i = 0; i < inspection.trace.counters.size(); ++i) {
-    const Counter& one = inspection.trace.counters[i];
-    inspection.counters.push_back({one.name, one.unit, one.description,
-                                   one.accumulates ? std::optional(CounterTotal(inspection.trace, i)) : std::nullopt});
-  }
-  Diagnostics diagnostics = inspection.trace.diagnostics;
-  diagnostics.Merge(matching.diagnostics);
-  diagnostics.Merge(FindDisplacedTimes(inspection.trace));
-  diagnostics.Merge(CheckProcessorTime(inspection.trace, {}));
-  inspection.findings = diagnostics.findings();
-  return inspection;
 }
 
 // "0-3, 8" of ascending ranks.
@@ -343,8 +300,37 @@ OrderedJson InspectionSchema() { return SchemaOf<Inspection>("What farscale insp
 
 namespace {
 
-int InspectTrace(const InspectOptions& options, const Common&) {
-  const Inspection inspection = Inspect(options);
+int Inspect(const TraceOptions& options, const Common&) {
+  Inspection inspection;
+  inspection.trace = ReadTrace(options.trace, options.Reading(true));
+  const Trace& trace = inspection.trace;
+  const Matching matching = MatchSynchronised(inspection.trace);
+  inspection.regions = SummarizeRegions(trace);
+  SummarizeCalls(inspection);
+  for (const std::string& node : trace.nodes) inspection.nodes.push_back({node, {}});
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    inspection.nodes[static_cast<std::size_t>(trace.ranks[rank].node)].ranks.push_back(rank);
+  }
+  for (std::size_t i = 0; i < trace.counters.size(); ++i) {
+    const Counter& one = trace.counters[i];
+    double total = 0;  // of the last values of all ranks
+    for (const RankTimeline& timeline : trace.timelines) {
+      if (!one.accumulates || !timeline.has_counter(i)) continue;
+      double last = 0;
+      if (timeline.calls() > 0) last = timeline.counter_at_leave(i, timeline.calls() - 1);
+      if (timeline.region_events() > 0) {
+        last = std::max(last, timeline.counter_at_event(i, timeline.region_events() - 1));
+      }
+      total += last;
+    }
+    inspection.counters.push_back(
+        {one.name, one.unit, one.description, one.accumulates ? std::optional(total * one.scale) : std::nullopt});
+  }
+  Diagnostics diagnostics = trace.diagnostics;
+  diagnostics.Merge(matching.diagnostics);
+  diagnostics.Merge(FindDisplacedTimes(trace));
+  diagnostics.Merge(CheckProcessorTime(trace, {}));
+  inspection.findings = diagnostics.findings();
   if (options.json) {
     fmt::print("{}\n", JsonOf(inspection).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return 0;
@@ -363,9 +349,9 @@ int InspectTrace(const InspectOptions& options, const Common&) {
 }  // namespace
 
 void AddInspectCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<InspectOptions>(
-      line, "inspect", "Show what is in a trace: ranks, nodes, MPI functions, regions, loops, counters, anomalies",
-      InspectTrace);
+  auto [command, options] =
+      AddCommand(line, "inspect",
+                 "Show what is in a trace: ranks, nodes, MPI functions, regions, loops, counters, anomalies", Inspect);
   AddTraceInput(command, options);
   AddTraceOptions(command, options);
   command->add_flag("--json", options.json, "Print JSON");

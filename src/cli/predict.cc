@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "base/text.h"
@@ -23,10 +24,10 @@
 namespace farscale {
 namespace {
 
+// Options of predict and backtest.
 struct PredictOptions {
   TableOptions table;
-  std::string output;
-  std::string report;
+  std::string output, report;
   std::int64_t train_max = 0;
   ReliabilityLimits limits;
   std::string horizon_width;
@@ -34,6 +35,11 @@ struct PredictOptions {
   std::int64_t split = 0, cpus_of_node = 0;
   std::vector<double> levels;
   bool key_results = false;
+  // Of backtest alone.
+  std::vector<std::int64_t> trained_up_to;
+  std::vector<std::string> factors;
+  std::string against;
+  bool by_series = false;
 };
 
 ProjectionOptions ProjectionOptionsOf(const PredictOptions& options) {
@@ -148,101 +154,25 @@ int Predict(const PredictOptions& options, const Common& common) {
   return ExitCode(results, messages);
 }
 
-}  // namespace
-
-void AddPredictCommand(CommandLine& line) {
-  auto [command, options] =
-      AddCommand<PredictOptions>(line, "predict", "Fit and extrapolate a factor table, measured or published", Predict);
-  command->footer(
-      "The table is factors.json, results.json, or a CSV file with the column cores and factors by their ids\n"
-      "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). -v prints the projections of all factors.");
-  AddTableOptions(command, options.table);
-  command->add_option("--train-max", options.train_max, "Fit only runs up to this many cores")->check(CoreCount());
-  AddCoreCountsOption(
-      command, "--targets", options.targets,
-      "Core counts to project to, separated by commas (default: powers of two up to 64 times the largest run)");
-  command
-      ->add_option("--split", options.split,
-                   "Print how so many cores are best divided into processes and threads, of runs with threads")
-      ->check(CoreCount());
-  command
-      ->add_option("--per-node", options.cpus_of_node,
-                   "CPUs of a node, for --split: no process has more threads (default: unknown)")
-      ->check(CoreCount())
-      ->needs("--split");
-  const CLI::Validator share = Share();
-  command
-      ->add_option("--reliable-width", options.limits.share,
-                   "Predictions are reliable while half their 80 % interval is at most this share of the value "
-                   "(default: 0.15)")
-      ->check(share);
-  command
-      ->add_option("--reliable-width-absolute", options.limits.absolute,
-                   "and at most this, for efficiencies (default: 0.1)")
-      ->check(share);
-  command->add_option("--horizon-width", options.horizon_width)
-      ->group("")  // for command lines of earlier versions
-      ->check([](const std::string&) -> std::string {
-        return "is not used any more; set --reliable-width, a share of the value, and --reliable-width-absolute, both "
-               "half the width";
-      });
-  command->add_flag("--answers", options.key_results,
-                    "Print key results: core counts for efficiencies, peak of speedup, times, costs, potential gains");
-  command
-      ->add_option("--levels", options.levels,
-                   "Efficiency levels of the key results, separated by commas (default: 0.8,0.75,0.5)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(share);
-  command->add_option("--report", options.report, "Folder for a full report of the table and its projection");
-  command->add_option("-o,--output", options.output, "File to write, .json or .csv; - prints CSV, splits as JSON");
-}
-
-namespace {
-
-struct BacktestCommand {
-  TableOptions table;
-  std::vector<std::int64_t> train_max;
-  std::vector<std::string> factors;
-  std::string against;
-  std::string output;
-  bool by_series = false;
-};
-
-// Rows of what is asked for; all when nothing is.
-std::vector<BacktestRow> Chosen(const std::vector<BacktestRow>& rows, const std::vector<Factor>& factors) {
-  std::vector<BacktestRow> chosen;
-  for (const BacktestRow& row : rows) {
-    const bool is_asked = std::find(factors.begin(), factors.end(), row.factor) != factors.end();
-    if (factors.empty() || is_asked) chosen.push_back(row);
-  }
-  return chosen;
-}
-
-// The factors that series are compared by; unless asked for, the widest efficiency of ranks that all have.
-std::vector<Factor> FactorsBySeries(const std::vector<BacktestRow>& rows, const std::vector<Factor>& asked) {
-  if (!asked.empty()) return asked;
-  for (const BacktestRow& row : rows) {
-    if (row.factor == Factor::kParallelEfficiency) return {row.factor};
-  }
-  return {rows.front().factor};
-}
-
-void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& factors,
+void Print(const std::vector<BacktestRow>& rows, std::vector<Factor> factors,
            const std::optional<BacktestComparison>& comparison, bool by_series) {
   PrintSentences(SummarizeBacktest(rows, LoadTemplates().partials));
   fmt::print("\n{}", FormatErrors(ErrorsByRatio(rows), WidthOfOutput()));
   if (comparison) fmt::print("\n{}", FormatComparison(*comparison, WidthOfOutput()));
   if (!by_series) return;
-  for (const Factor factor : FactorsBySeries(rows, factors)) {
+  if (factors.empty()) {  // the widest efficiency of ranks that all have
+    const bool has_widest = std::ranges::count(rows, Factor::kParallelEfficiency, &BacktestRow::factor) > 0;
+    factors = {has_widest ? Factor::kParallelEfficiency : rows.front().factor};
+  }
+  for (const Factor factor : factors) {
     fmt::print("\n{}", FormatErrorsByPhase(rows, factor, WidthOfOutput()));
   }
 }
 
-[[noreturn]] void FailWithoutRows(const BacktestCommand& command, const FactorTable& table,
+[[noreturn]] void FailWithoutRows(const PredictOptions& command, const FactorTable& table,
                                   const BacktestResult& result) {
   std::string advice =
-      command.train_max.empty()
+      command.trained_up_to.empty()
           ? "by default a backtest needs runs at four core counts, three to train on and one to predict"
           : "--train-max must leave two core counts to train on and larger runs to predict";
   if (result.not_predicted > 0) advice.clear();
@@ -257,7 +187,7 @@ void Print(const std::vector<BacktestRow>& rows, const std::vector<Factor>& fact
               advice);
 }
 
-int RunBacktest(const BacktestCommand& command, const Common& common) {
+int RunBacktest(const PredictOptions& command, const Common& common) {
   const Messages messages(common);
   const bool to_file = IsFile(command.output);
   const bool is_json = to_file && IsJsonTable(command.output);
@@ -265,7 +195,7 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
   std::vector<Factor> factors;
   for (const std::string& id : command.factors) factors.push_back(FactorNamed(id, "--factor"));
   ProjectionOptions options = ProjectionOptionsOf(command.table);
-  const std::vector<double> train_max(command.train_max.begin(), command.train_max.end());
+  const std::vector<double> train_max(command.trained_up_to.begin(), command.trained_up_to.end());
   const FactorTable table = ReadTable(command.table);
   const ModelLibrary library = LoadModels(command.table.model_files);
   const BacktestResult result = Backtest(table, library, options, train_max, 0, messages.Progress());
@@ -287,7 +217,10 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
                 is_json ? WriteBacktestJson(result.rows, comparison_of(result.rows)) : WriteBacktestCsv(result.rows));
   }
   if (command.output == "-" || (to_file && common.quiet)) return 0;
-  const std::vector<BacktestRow> chosen = Chosen(result.rows, factors);
+  std::vector<BacktestRow> chosen;  // rows of what is asked for; all when nothing is
+  std::ranges::copy_if(result.rows, std::back_inserter(chosen), [&](const BacktestRow& row) {
+    return factors.empty() || std::ranges::count(factors, row.factor) > 0;
+  });
   if (chosen.empty()) {
     throw Error(ErrorKind::kNotEnoughData, "--factor",
                 "no prediction of " + command.factors.front() + " can be backtested");
@@ -296,39 +229,10 @@ int RunBacktest(const BacktestCommand& command, const Common& common) {
   return 0;
 }
 
-}  // namespace
-
-void AddBacktestCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<BacktestCommand>(
-      line, "backtest", "Predict the larger runs of a factor table from the smaller ones, and compare", RunBacktest);
-  command->footer(
-      "The table is factors.json, results.json, or a CSV file as for predict. The output lists errors, coverage of\n"
-      "the intervals and their scores (smaller is better), by factor and by the ratio of the predicted run to the\n"
-      "largest run trained on.");
-  AddTableOptions(command, options.table);
-  AddCoreCountsOption(command, "--train-max", options.train_max,
-                      "Largest core counts to train on, separated by commas, each a backtest (default: all that leave "
-                      "three core counts to train on and one to predict)");
-  command->add_option("--factor", options.factors, "Factors to print, by id, separated by commas (default: all)")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_flag("--by-series", options.by_series,
-                    "Also print each series and phase: parallel efficiency, or the factors given");
-  command->add_option("--against", options.against,
-                      "Compare with this one model for every factor: MODEL or MODEL:DIMENSION");
-  command->add_option("-o,--output", options.output, "File for every prediction, .json or .csv; - prints CSV");
-}
-
-namespace {
-
 struct CompareOptions {
-  std::vector<std::string> results;
-  std::vector<std::string> names;
+  std::vector<std::string> results, names;
   std::vector<std::int64_t> targets;
-  std::string output;
-  std::string templates;
-  std::string preset;
-  std::string scaling;
+  std::string output, templates, preset, scaling;
 };
 
 // As asked for, else stems of the files; folders where stems do not tell them apart, as results.json does not.
@@ -381,6 +285,75 @@ int Compare(const CompareOptions& options, const Common& common) {
 }
 
 }  // namespace
+
+void AddPredictCommand(CommandLine& line) {
+  auto [command, options] =
+      AddCommand<PredictOptions>(line, "predict", "Fit and extrapolate a factor table, measured or published", Predict);
+  command->footer(
+      "The table is factors.json, results.json, or a CSV file with the column cores and factors by their ids\n"
+      "(loadBalance, serializationEfficiency, ...; docs/file-formats.md). -v prints the projections of all factors.");
+  AddTableOptions(command, options.table);
+  command->add_option("--train-max", options.train_max, "Fit only runs up to this many cores")->check(CoreCount());
+  AddCoreCountsOption(
+      command, "--targets", options.targets,
+      "Core counts to project to, separated by commas (default: powers of two up to 64 times the largest run)");
+  command
+      ->add_option("--split", options.split,
+                   "Print how so many cores are best divided into processes and threads, of runs with threads")
+      ->check(CoreCount());
+  command
+      ->add_option("--per-node", options.cpus_of_node,
+                   "CPUs of a node, for --split: no process has more threads (default: unknown)")
+      ->check(CoreCount())
+      ->needs("--split");
+  const CLI::Validator share = Share();
+  command
+      ->add_option("--reliable-width", options.limits.share,
+                   "Predictions are reliable while half their 80 % interval is at most this share of the value "
+                   "(default: 0.15)")
+      ->check(share);
+  command
+      ->add_option("--reliable-width-absolute", options.limits.absolute,
+                   "and at most this, for efficiencies (default: 0.1)")
+      ->check(share);
+  command->add_option("--horizon-width", options.horizon_width)
+      ->group("")  // for command lines of earlier versions
+      ->check([](const std::string&) -> std::string {
+        return "is not used any more; set --reliable-width, a share of the value, and --reliable-width-absolute, both "
+               "half the width";
+      });
+  command->add_flag("--answers", options.key_results,
+                    "Print key results: core counts for efficiencies, peak of speedup, times, costs, potential gains");
+  command
+      ->add_option("--levels", options.levels,
+                   "Efficiency levels of the key results, separated by commas (default: 0.8,0.75,0.5)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(share);
+  command->add_option("--report", options.report, "Folder for a full report of the table and its projection");
+  command->add_option("-o,--output", options.output, "File to write, .json or .csv; - prints CSV, splits as JSON");
+}
+
+void AddBacktestCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<PredictOptions>(
+      line, "backtest", "Predict the larger runs of a factor table from the smaller ones, and compare", RunBacktest);
+  command->footer(
+      "The table is factors.json, results.json, or a CSV file as for predict. The output lists errors, coverage of\n"
+      "the intervals and their scores (smaller is better), by factor and by the ratio of the predicted run to the\n"
+      "largest run trained on.");
+  AddTableOptions(command, options.table);
+  AddCoreCountsOption(command, "--train-max", options.trained_up_to,
+                      "Largest core counts to train on, separated by commas, each a backtest (default: all that leave "
+                      "three core counts to train on and one to predict)");
+  command->add_option("--factor", options.factors, "Factors to print, by id, separated by commas (default: all)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_flag("--by-series", options.by_series,
+                    "Also print each series and phase: parallel efficiency, or the factors given");
+  command->add_option("--against", options.against,
+                      "Compare with this one model for every factor: MODEL or MODEL:DIMENSION");
+  command->add_option("-o,--output", options.output, "File for every prediction, .json or .csv; - prints CSV");
+}
 
 void AddCompareCommand(CommandLine& line) {
   auto [command, options] = AddCommand<CompareOptions>(

@@ -27,8 +27,7 @@ namespace {
 struct ReportOptions {
   std::vector<std::string> results;
   std::string form = "report";
-  std::string output;
-  std::string templates;
+  std::string output, templates;
   std::vector<std::string> formats = {"html", "markdown", "csv"};
   AllocationFormOptions allocation;
   std::string scaling;  // for a factor table
@@ -56,20 +55,6 @@ void WarnOf(const Results& results, const std::string& path, const Common& commo
   }
 }
 
-int WriteAllocationPack(const ReportOptions& options, const Common& common) {
-  const Results results = ReadResults(options.results.front(), "", options.scaling);
-  WarnOf(results, options.results.front(), common);
-  const std::string folder = options.output.empty() ? "allocation" : options.output;
-  WriteAllocationForm(results, options.allocation, LoadFormTemplates("allocation", options.templates), folder, common);
-  return 0;
-}
-
-void RefuseStudy(const std::string& path) {
-  if (std::filesystem::path(path).extension() != ".toml") return;
-  throw Error(ErrorKind::kUsage, path, "is a study, not the results of a run",
-              "farscale run measures it and writes its report");
-}
-
 void RequireFolder(const ReportOptions& options) {
   if (!options.output.empty()) return;
   throw Error(ErrorKind::kUsage, "--output", "is missing", "-o DIR names the folder of the report");
@@ -89,18 +74,11 @@ std::vector<std::string> NamesOf(const std::vector<ListedStudy>& studies, const 
   return paths;
 }
 
-// The report that farscale run writes beside results; empty where there is none.
-std::string ReportBeside(const std::string& results) {
-  const std::filesystem::path report = std::filesystem::path(results).replace_filename("report.html");
-  std::error_code code;
-  return std::filesystem::exists(report, code) ? report.string() : "";
-}
-
-// Throws where the file is a study.
 std::string ReadResultsText(const std::string& path) {
   const std::string text = ReadInput(path);
-  RefuseStudy(path);
-  return text;
+  if (std::filesystem::path(path).extension() != ".toml") return text;
+  throw Error(ErrorKind::kUsage, path, "is a study, not the results of a run",
+              "farscale run measures it and writes its report");
 }
 
 int ReportStudies(const ReportOptions& options, const Common& common) {
@@ -112,8 +90,11 @@ int ReportStudies(const ReportOptions& options, const Common& common) {
   }
   std::vector<ListedStudy> studies;
   for (const std::string& path : options.results) {
-    studies.push_back(
-        {.name = path, .report = ReportBeside(path), .results = ReadResultsJson(ReadResultsText(path), path)});
+    const std::filesystem::path report = std::filesystem::path(path).replace_filename("report.html");
+    std::error_code code;  // the report that farscale run writes beside results need not be there
+    studies.push_back({.name = path,
+                       .report = std::filesystem::exists(report, code) ? report.string() : "",
+                       .results = ReadResultsJson(ReadResultsText(path), path)});
     WarnOf(*studies.back().results, path, common);
   }
   const std::vector<std::string> names = NamesOf(studies, options.results);
@@ -135,9 +116,15 @@ int Report(const ReportOptions& options, const Common& common) {
     throw Error(ErrorKind::kUsage, options.results[1], "is one file too many: an allocation pack is of one");
   }
   const std::string text = ReadResultsText(options.results.front());
-  if (is_allocation) return WriteAllocationPack(options, common);
-  const Results results = ReadResultsJson(text, options.results.front());
+  const Results results = is_allocation ? ReadResults(options.results.front(), "", options.scaling)
+                                        : ReadResultsJson(text, options.results.front());
   WarnOf(results, options.results.front(), common);
+  if (is_allocation) {
+    const std::string folder = options.output.empty() ? "allocation" : options.output;
+    WriteAllocationForm(results, options.allocation, LoadFormTemplates("allocation", options.templates), folder,
+                        common);
+    return 0;
+  }
   RequireFolder(options);
   const std::set<ReportFormat> formats = FormatsOf(options.formats);
   PrintWritten(WriteReport(results, LoadTemplates(options.templates), options.output, formats), common);
@@ -178,20 +165,17 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDefaultFile = "/etc/farscale.toml";
 
-// The file of a site.
+// Options of the command, and what the file of the site says.
 struct SiteConfig {
-  bool is_enabled = true;
-  std::string results;
-  std::string mpi;
-  bool is_private = true;
-  bool is_quiet = true;
-  bool ideal = false;
+  std::string file;
+  bool check = false;
+  std::string results, mpi;
+  bool is_enabled = true, is_private = true, is_quiet = true, ideal = false;
   double most_megabytes = 100;  // per user
 };
 
-SiteConfig Parse(const std::string& path) {
-  const ConfigTable table = ConfigTable::Parse(ReadFile(path), path);
-  SiteConfig config;
+void ReadConfig(SiteConfig& config) {
+  const ConfigTable table = ConfigTable::Parse(ReadFile(config.file), config.file);
   config.is_enabled = table.Bool("enabled").value_or(true);
   config.results = table.RequiredString("results");
   config.mpi = table.String("mpi").value_or("");
@@ -211,69 +195,47 @@ SiteConfig Parse(const std::string& path) {
     table.Fail("mpi", "is neither openmpi nor mpich");
   }
   if (!(config.most_megabytes > 0)) table.Fail("megabytes", "has to be above 0");
-  return config;
-}
-
-std::string UserName() {
-  const passwd* user = getpwuid(geteuid());
-  return user != nullptr ? user->pw_name : fmt::format("{}", geteuid());
-}
-
-std::uintmax_t BytesIn(const fs::path& folder) {
-  std::uintmax_t bytes = 0;
-  std::error_code code;
-  for (fs::recursive_directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    std::error_code ignored;
-    if (entry->is_regular_file(ignored)) bytes += entry->file_size(ignored);
-  }
-  return bytes;
-}
-
-// Named after the job of the batch system; elsewhere names get numbers.
-std::string ResultName() {
-  const std::string job = FromEnvironment({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"});
-  const std::string step = FromEnvironment({"SLURM_STEP_ID", "SLURM_STEPID"});
-  std::string name = job.empty() ? "run" : "job-" + job + (step.empty() ? "" : "." + step);
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
-  }
-  return name + ".json";
-}
-
-// Cores of a task, as the batch system or OpenMP has them.
-std::int64_t ThreadsOfTask() {
-  constexpr long long kMost = 1000000;  // as of --threads
-  long long threads = 1;
-  const bool is_number = ParseInteger(FromEnvironment({"SLURM_CPUS_PER_TASK", "OMP_NUM_THREADS"}), threads);
-  return is_number && threads >= 1 && threads <= kMost ? threads : 1;
-}
-
-// The MPI of the program is not known yet: what the module or the launcher says, else the site. A library of the other
-// one starts the program again with its own.
-std::string MpiOf(const SiteConfig& config) {
-  const std::string module = FromEnvironment({"FARSCALE_MPI"});
-  if (!module.empty()) return module;
-  if (!config.mpi.empty()) return config.mpi;
-  return MpiOfLauncher().value_or("");
 }
 
 // Tasks of one job must all be measured or none: nothing here may depend on the node or on what is free.
 int PrintEnvironment(const SiteConfig& config) {
-  const std::optional<fs::path> library = LibraryFor(MpiOf(config));
+  // The MPI of the program is not known yet: what the module or the launcher says, else the site. A library of the
+  // other one starts the program again with its own.
+  std::string mpi = FromEnvironment({"FARSCALE_MPI"});
+  if (mpi.empty()) mpi = config.mpi.empty() ? MpiOfLauncher().value_or("") : config.mpi;
+  const std::optional<fs::path> library = LibraryFor(mpi);
   if (!config.is_enabled || !library || FromEnvironment({"FARSCALE_SITE"}) == "off") return 0;
-  const fs::path folder = fs::path(config.results) / UserName();
+  const passwd* user = getpwuid(geteuid());
+  const fs::path folder = fs::path(config.results) / (user != nullptr ? user->pw_name : fmt::format("{}", geteuid()));
   if (IsBesideFirstRank()) {
     std::error_code code;
     fs::create_directory(folder, code);
     if (config.is_private) chmod(folder.c_str(), S_IRWXU);
-    const std::uintmax_t most = static_cast<std::uintmax_t>(config.most_megabytes * 1e6), used = BytesIn(folder);
+    std::uintmax_t used = 0;
+    for (fs::recursive_directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+      std::error_code ignored;
+      if (entry->is_regular_file(ignored)) used += entry->file_size(ignored);
+    }
+    const auto most = static_cast<std::uintmax_t>(config.most_megabytes * 1e6);
     fmt::print("export FARSCALE_MOST_BYTES={}\n", most > used ? most - used : 0);
+  }
+  // Cores of a task, as the batch system or OpenMP has them.
+  constexpr long long kMostThreads = 1000000;  // as of --threads
+  long long threads = 1;
+  const bool is_number = ParseInteger(FromEnvironment({"SLURM_CPUS_PER_TASK", "OMP_NUM_THREADS"}), threads);
+  if (!is_number || threads < 1 || threads > kMostThreads) threads = 1;
+  // Results are named after the job of the batch system; elsewhere names get numbers.
+  const std::string job = FromEnvironment({"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"});
+  const std::string step = FromEnvironment({"SLURM_STEP_ID", "SLURM_STEPID"});
+  std::string result = job.empty() ? "run" : "job-" + job + (step.empty() ? "" : "." + step);
+  for (char& c : result) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
   }
   const std::string others = FromEnvironment({"LD_PRELOAD"});
   fmt::print("export FARSCALE_MODE=measure\n");
-  fmt::print("export FARSCALE_OUTPUT={}\n", (folder / ResultName()).string());
+  fmt::print("export FARSCALE_OUTPUT={}\n", (folder / (result + ".json")).string());
   fmt::print("export FARSCALE_PROGRAM={}\n", OwnProgram().string());
-  fmt::print("export FARSCALE_THREADS={}\n", ThreadsOfTask());
+  fmt::print("export FARSCALE_THREADS={}\n", threads);
   fmt::print("export FARSCALE_IDEAL={}\n", config.ideal ? 1 : 0);
   fmt::print("export FARSCALE_QUIET={}\n", config.is_quiet ? 1 : 0);
   fmt::print("export FARSCALE_PRIVATE={}\n", config.is_private ? 1 : 0);
@@ -282,18 +244,13 @@ int PrintEnvironment(const SiteConfig& config) {
   return 0;
 }
 
-struct SiteOptions {
-  std::string config;
-  bool check = false;
-};
-
-int Check(const SiteConfig& config, const std::string& file) {
+int Check(const SiteConfig& config) {
   std::error_code code;
   if (!fs::is_directory(config.results, code)) {
     throw Error(ErrorKind::kOutput, config.results, "is no folder", "make it with mode 1777");
   }
   const bool is_open = (static_cast<unsigned>(fs::status(config.results, code).permissions()) & 01777U) == 01777U;
-  fmt::print("{}: {}, results in {}{}, at most {:g} MB a user, {}\n", file, config.is_enabled ? "on" : "off",
+  fmt::print("{}: {}, results in {}{}, at most {:g} MB a user, {}\n", config.file, config.is_enabled ? "on" : "off",
              config.results, is_open ? "" : " (not of mode 1777: not everybody can write there)", config.most_megabytes,
              config.is_private ? "private" : "open to all");
   for (const char* mpi : {"openmpi", "mpich"}) {
@@ -303,24 +260,25 @@ int Check(const SiteConfig& config, const std::string& file) {
   return 0;
 }
 
-int Site(const SiteOptions& options, const Common&) {
-  std::string file = options.config.empty() ? FromEnvironment({"FARSCALE_CONFIG"}) : options.config;
+int Site(const SiteConfig& options, const Common&) {
+  SiteConfig config = options;
+  if (config.file.empty()) config.file = FromEnvironment({"FARSCALE_CONFIG"});
   std::error_code code;
-  const bool is_default = file.empty();
-  if (is_default) file = kDefaultFile;
+  const bool is_default = config.file.empty();
+  if (is_default) config.file = kDefaultFile;
   // A node without the file measures nothing; that is no error of the job.
-  if (is_default && !options.check && !fs::exists(file, code)) return 0;
-  const SiteConfig config = Parse(file);
-  return options.check ? Check(config, file) : PrintEnvironment(config);
+  if (is_default && !config.check && !fs::exists(config.file, code)) return 0;
+  ReadConfig(config);
+  return config.check ? Check(config) : PrintEnvironment(config);
 }
 
 }  // namespace
 
 void AddSiteCommand(CommandLine& line) {
   auto [command, options] =
-      AddCommand<SiteOptions>(line, "site", "Print what a batch system has to set so that every job is measured", Site);
+      AddCommand<SiteConfig>(line, "site", "Print what a batch system has to set so that every job is measured", Site);
   command->footer("The file of the site is /etc/farscale.toml, or what FARSCALE_CONFIG names: docs/how-to/site.md.");
-  command->add_option("--config", options.config, "Another file");
+  command->add_option("--config", options.file, "Another file");
   command->add_flag("--check", options.check, "Say what the file means, and whether it can work");
 }
 
