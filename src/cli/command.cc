@@ -187,23 +187,8 @@ void Messages::FindingsOf(const FactorTable& table, const std::vector<RunRecord>
   for (const RunRecord& run : runs) Findings(run.path, run.findings);
 }
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// "about 12 s left", as the steps so far suggest; empty while nothing suggests anything, and when it is not worth a
-// word.
-std::string TimeLeft(Clock::duration elapsed, std::size_t done, std::size_t total) {
-  const double seconds = std::chrono::duration<double>(elapsed).count();
-  if (done == 0 || seconds < 1) return "";
-  const double left = seconds * static_cast<double>(total - done) / static_cast<double>(done);
-  if (left < 1) return "";
-  return left < 100 ? fmt::format(", about {:.0f} s left", left) : fmt::format(", about {:.0f} min left", left / 60);
-}
-
-}  // namespace
-
 ProgressSink Messages::Progress() const {
+  using Clock = std::chrono::steady_clock;
   const bool terminal = IsTerminal(STDERR_FILENO);
   auto begin = std::make_shared<Clock::time_point>(Clock::now());
   return [this, terminal, begin](std::size_t done, std::size_t total, const std::string& what) {
@@ -212,8 +197,13 @@ ProgressSink Messages::Progress() const {
     if (common_.verbose) {
       if (done > 0 && !what.empty()) PrintLine(stderr, fmt::format("[{}/{}] {}", done, total, what));
     } else if (terminal && common_.shows_progress) {
-      const std::string line =
-          fmt::format("[{}/{}] {}{}", done, total, what, TimeLeft(Clock::now() - *begin, done, total));
+      std::string line = fmt::format("[{}/{}] {}", done, total, what);
+      // As the steps so far suggest, once they do and where it is worth a word.
+      const double seconds = std::chrono::duration<double>(Clock::now() - *begin).count();
+      const double left = done > 0 ? seconds * static_cast<double>(total - done) / static_cast<double>(done) : 0;
+      const bool is_worth_it = seconds >= 1 && left >= 1;
+      if (is_worth_it && left < 100) line += fmt::format(", about {:.0f} s left", left);
+      if (is_worth_it && left >= 100) line += fmt::format(", about {:.0f} min left", left / 60);
       fmt::print(stderr, "\r\033[K");
       // The last column stays free, or the line would wrap.
       if (done < total) fmt::print(stderr, "{}", Shorten(line, TerminalColumns(STDERR_FILENO) - 1));

@@ -173,13 +173,6 @@ int Run(int argc, char** argv) {
   return code;
 }
 
-// True if oneTBB or the standard library could start no thread.
-bool IsOfThreads(const std::exception& error) {
-  const auto* system = dynamic_cast<const std::system_error*>(&error);
-  if (system != nullptr) return system->code() == std::errc::resource_unavailable_try_again;
-  return std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
-}
-
 // About the exception at hand; returns the exit code.
 int ReportException() {
   try {
@@ -190,7 +183,11 @@ int ReportException() {
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "farscale: out of memory\n");
   } catch (const std::exception& error) {
-    if (IsOfThreads(error)) {
+    const auto* system = dynamic_cast<const std::system_error*>(&error);
+    const bool lacks_threads = system != nullptr
+                                   ? system->code() == std::errc::resource_unavailable_try_again
+                                   : std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
+    if (lacks_threads) {
       fmt::print(stderr,
                  "farscale: no thread can be started; raise the limits of memory and processes (ulimit -v, -u), or use "
                  "-j1\n");

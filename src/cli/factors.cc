@@ -22,24 +22,14 @@ struct FactorsOptions : TraceOptions {
   std::int64_t eager_limit = -1, reference = 0;
 };
 
-void RequireRegions(const std::vector<PhaseSpec>& phases) {
-  for (const PhaseSpec& phase : phases) {
-    if (phase.Repeats()) continue;
-    throw Error(ErrorKind::kUsage, "phase '" + phase.name + "'",
+void Apply(const FactorsOptions& options, Study& study) {
+  const bool is_for_regions =
+      !options.span.empty() || options.skip > 0 || options.keep > 0 || !options.clean_iterations.empty();
+  const auto single = std::ranges::find_if_not(study.phases, &PhaseSpec::Repeats);
+  if (is_for_regions && single != study.phases.end()) {
+    throw Error(ErrorKind::kUsage, "phase '" + single->name + "'",
                 "--span, --skip, --keep and --clean are for regions that repeat", "name one with --phase");
   }
-}
-
-void RefuseRepeated(const std::vector<std::string>& phases) {
-  for (const std::string& text : phases) {
-    if (std::ranges::count(phases, text) > 1)
-      throw Error(ErrorKind::kUsage, "--phase", "'" + text + "' is given twice");
-  }
-}
-
-void ApplyPhases(const FactorsOptions& options, Study& study) {
-  const bool chooses = options.skip > 0 || options.keep > 0 || !options.clean_iterations.empty();
-  if (!options.span.empty() || chooses) RequireRegions(study.phases);
   for (PhaseSpec& phase : study.phases) {
     if (options.span == "whole") phase.span = Span::kWhole;
     if (options.span == "each") phase.span = Span::kEach;
@@ -51,10 +41,6 @@ void ApplyPhases(const FactorsOptions& options, Study& study) {
       study.phases, [](const PhaseSpec& phase) { return phase.kind == PhaseSpec::Kind::kWholeRun; });
   // TALP-Pages stops at a file without the region Global, which it expects first.
   if (options.format == "talp" && !has_whole) study.phases.insert(study.phases.begin(), PhaseSpec::WholeRun());
-}
-
-void Apply(const FactorsOptions& options, Study& study) {
-  ApplyPhases(options, study);
   ReplayRules& rules = study.factors.rules;
   if (!options.rules.empty()) rules.set = options.rules == "bsc" ? RuleSet::kBsc : RuleSet::kCausal;
   if (options.eager_limit >= 0) {
@@ -92,8 +78,18 @@ std::string FormatOf(const FactorsOptions& options) {
   return to_file && IsJsonTable(options.output) ? "json" : "csv";
 }
 
-// Into a folder, or into the file named when there is one run.
-void WriteTalp(const FactorTable& table, const FactorsOptions& options, const Messages& messages) {
+// The form of TALP goes into a folder, or into the file named when there is one run.
+void WriteTable(const FactorTable& table, const std::string& format, const FactorsOptions& options,
+                const Messages& messages) {
+  if (options.output.empty() && options.format.empty()) {
+    fmt::print("{}", FormatFactorTable(table, WidthOfOutput()));
+    if (options.hybrid == "additive") fmt::print("\n{}", FormatAdditiveLosses(table, WidthOfOutput()));
+    return;
+  }
+  if (format != "talp") {
+    return WriteOutput(options.output.empty() ? "-" : options.output,
+                       format == "json" ? WriteFactorJson(table) : WriteFactorCsv(table));
+  }
   std::string timestamp = DateGiven(options.date);
   if (timestamp.ends_with('Z')) timestamp.pop_back();  // TALP's have no zone
   std::vector<std::string> left_out;
@@ -111,26 +107,6 @@ void WriteTalp(const FactorTable& table, const FactorsOptions& options, const Me
   }
   for (const auto& [name, text] : runs) CreateFolder((output / name).parent_path());
   for (const auto& [name, text] : runs) WriteFile(output / name, text);
-}
-
-void WriteTable(const FactorTable& table, const std::string& format, const FactorsOptions& options,
-                const Messages& messages) {
-  if (format == "talp") return WriteTalp(table, options, messages);
-  if (options.output.empty() && options.format.empty()) {
-    fmt::print("{}", FormatFactorTable(table, WidthOfOutput()));
-    if (options.hybrid == "additive") fmt::print("\n{}", FormatAdditiveLosses(table, WidthOfOutput()));
-    return;
-  }
-  WriteOutput(options.output.empty() ? "-" : options.output,
-              format == "json" ? WriteFactorJson(table) : WriteFactorCsv(table));
-}
-
-// Factors may be there already: as tables of this program, or measured by TALP.
-bool AreTables(const std::vector<std::string>& inputs) {
-  return std::ranges::all_of(inputs, [](const std::string& input) {
-    const std::string ending = std::filesystem::path(input).extension().string();
-    return input == "-" || ending == ".json" || ending == ".csv" || ending == ".txt" || ending == ".dat";
-  });
 }
 
 FactorTable ReadTables(const FactorsOptions& options) {
@@ -156,8 +132,30 @@ FactorTable ReadTables(const FactorsOptions& options) {
   return table;
 }
 
-// A table goes on without the records of its runs, so it takes what they warn of along.
-FactorTable WithWarningsOfRuns(const Results& measured) {
+int Factors(const FactorsOptions& options, const Common& common) {
+  const Messages messages(common);
+  const std::string format = FormatOf(options);
+  // Factors may be there already: as tables of this program, or measured by TALP.
+  const bool are_tables = std::ranges::all_of(options.inputs, [](const std::string& input) {
+    const std::string ending = std::filesystem::path(input).extension().string();
+    return input == "-" || ending == ".json" || ending == ".csv" || ending == ".txt" || ending == ".dat";
+  });
+  if (are_tables) {
+    const FactorTable table = ReadTables(options);
+    messages.Findings("", table.findings);
+    WriteTable(table, format, options, messages);
+    return 0;
+  }
+  Study study = StudyOfInputs(options);
+  for (const std::string& text : options.phases) {
+    if (std::ranges::count(options.phases, text) > 1)
+      throw Error(ErrorKind::kUsage, "--phase", "'" + text + "' is given twice");
+  }
+  Apply(options, study);
+  const StudyResults measured = MeasureRuns(study, messages.Progress());
+  const auto warn = [&] { messages.FindingsOf(measured.table, measured.runs); };
+  const OnError on_error(warn);
+  // The table goes on without the records of its runs, so it takes what they warn of along.
   FactorTable table = measured.table;
   std::vector<Finding> warnings;
   for (const RunRecord& run : measured.runs) MergeFindings(run.findings, warnings, run.path);
@@ -166,25 +164,7 @@ FactorTable WithWarningsOfRuns(const Results& measured) {
     return is_there || finding.severity != Severity::kWarning;
   });
   MergeFindings(warnings, table.findings);
-  return table;
-}
-
-int Factors(const FactorsOptions& options, const Common& common) {
-  const Messages messages(common);
-  const std::string format = FormatOf(options);
-  if (AreTables(options.inputs)) {
-    const FactorTable table = ReadTables(options);
-    messages.Findings("", table.findings);
-    WriteTable(table, format, options, messages);
-    return 0;
-  }
-  Study study = StudyOfInputs(options);
-  RefuseRepeated(options.phases);
-  Apply(options, study);
-  const StudyResults measured = MeasureRuns(study, messages.Progress());
-  const auto warn = [&] { messages.FindingsOf(measured.table, measured.runs); };
-  const OnError warnings(warn);
-  WriteTable(WithWarningsOfRuns(measured), format, options, messages);
+  WriteTable(table, format, options, messages);
   warn();
   if (options.output.empty() && options.format.empty() && !common.quiet) {
     PrintSentences({"Next: -o factors.json keeps this table, and farscale predict factors.json extrapolates it."});

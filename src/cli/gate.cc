@@ -25,15 +25,6 @@ struct GateOptions {
   std::vector<std::int64_t> targets;
 };
 
-// A folder is a history, a file one commit of it.
-History ReadBaseline(const std::string& path, std::optional<Scaling> scaling, Diagnostics& diagnostics) {
-  std::error_code code;
-  if (std::filesystem::is_directory(path, code)) return ReadHistory(path, diagnostics, scaling);
-  MeasuredResults results = ReadResultFile(path, scaling);
-  results.accepted.clear();
-  return {std::move(results)};
-}
-
 // The forms of the verdicts that were asked for, with the files that they go to.
 std::vector<std::pair<std::string, std::string>> Outputs(const GateOptions& options, const GateReport& report,
                                                          const FactorTable& table) {
@@ -51,17 +42,19 @@ std::vector<std::pair<std::string, std::string>> Outputs(const GateOptions& opti
   return outputs;
 }
 
-void RefuseOverwritingInputs(const GateOptions& options) {
+int Gate(const GateOptions& options, const Common& common) {
+  const Messages messages(common);
   for (const std::string& output :
        {options.json, options.junit, options.markdown, options.badge, options.openmetrics, options.annotations_file}) {
-    if (output.empty() || output == "-") continue;
+    if (!IsFile(output)) continue;
     for (const std::string& input : options.results) RefuseOverwriting(input, output);
     if (!options.baseline.empty()) RefuseOverwriting(options.baseline, output);
     RefuseOverwriting(options.rules, output);
   }
-}
-
-GateInput ReadGateInput(const GateOptions& options, const Messages& messages) {
+  const auto& [config, name] = LoadGateRules(options.rules);
+  GateRules rules = ParseRules(config, name);
+  rules.is_built_in = name != options.rules;
+  ProjectionOptionsOf(options.table);  // reports wrong options whether a rule projects or not
   const std::optional<Scaling> scaling = ScalingByName(options.table.scaling);
   GateInput input;
   input.results = ReadResultFiles(options.results, scaling);
@@ -69,7 +62,14 @@ GateInput ReadGateInput(const GateOptions& options, const Messages& messages) {
   messages.Findings("", input.results.table.findings);
   input.baseline_name = options.baseline;
   Diagnostics diagnostics;
-  if (!options.baseline.empty()) input.baseline = ReadBaseline(options.baseline, scaling, diagnostics);
+  std::error_code code;
+  // A folder is a history, a file one commit of it.
+  if (std::filesystem::is_directory(options.baseline, code)) {
+    input.baseline = ReadHistory(options.baseline, diagnostics, scaling);
+  } else if (!options.baseline.empty()) {
+    input.baseline = History{ReadResultFile(options.baseline, scaling)};
+    input.baseline->front().accepted.clear();
+  }
   input.baseline_findings = diagnostics.findings();
   input.targets.assign(options.targets.begin(), options.targets.end());
   input.project_anew = options.table.AskForModels();
@@ -79,17 +79,6 @@ GateInput ReadGateInput(const GateOptions& options, const Messages& messages) {
     projection.next_runs = false;
     return Project(table, LoadModels(options.table.model_files), projection);
   };
-  return input;
-}
-
-int Gate(const GateOptions& options, const Common& common) {
-  const Messages messages(common);
-  RefuseOverwritingInputs(options);
-  const auto& [config, name] = LoadGateRules(options.rules);
-  GateRules rules = ParseRules(config, name);
-  rules.is_built_in = name != options.rules;
-  ProjectionOptionsOf(options.table);  // reports wrong options whether a rule projects or not
-  const GateInput input = ReadGateInput(options, messages);
   const GateReport report = Judge(rules, input);
   messages.Findings(options.baseline, report.baseline_findings);
   const auto outputs = Outputs(options, report, input.results.table);
@@ -104,38 +93,6 @@ int Gate(const GateOptions& options, const Common& common) {
   return report.ExitCode();
 }
 
-}  // namespace
-
-void AddGateCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<GateOptions>(
-      line, "gate", "Check results against rules and a baseline, for CI: pass, warn, fail or undecided", Gate);
-  command->footer(
-      "Results and baseline are results.json, factors.json, a CSV table, or entries of a history; several results are\n"
-      "repeats of each other. A file name of - is standard output. Exit codes: 0 passed, with warnings or without,\n"
-      "1 failed, 4 not enough data. docs/gate.md describes rules, verdicts and outputs.");
-  command->add_option("results", options.results, "Results to judge")->required();
-  command->add_option("--rules", options.rules, "File of rules, or default, strict or targets (default: default)");
-  command->add_option("--baseline", options.baseline,
-                      "Earlier results to compare with: a file, or a folder made by farscale history add");
-  command->add_option("--json", options.json, "File for the verdicts as JSON");
-  command->add_option("--junit", options.junit, "File for the verdicts as JUnit XML");
-  command->add_option("--markdown", options.markdown, "File for the verdicts as Markdown, for a pull request");
-  command->add_option("--link", options.link, "Address of the verdicts and the history, for the Markdown");
-  command->add_option("--badge", options.badge, "File for a badge (SVG)");
-  command->add_option("--openmetrics", options.openmetrics, "File for factors and verdicts as OpenMetrics text");
-  AddChoiceOption(command, "--annotations", options.annotations, {"github", "gitlab"},
-                  "Mark rules in the CI server: github or gitlab");
-  command->add_option("--annotations-file", options.annotations_file, "File for the annotations (default: -)");
-  AddScalingOption(command, options.table.scaling, "How the runs of factor tables scale (default: as they say)");
-  AddCoreCountsOption(
-      command, "--targets", options.targets,
-      "Core counts for rules with cores = \"targets\", separated by commas (default: as in results.json, "
-      "else powers of two up to 64 times the largest run)");
-  AddModelOptions(command, options.table);
-}
-
-namespace {
-
 namespace fs = std::filesystem;
 
 // Options of both commands: to show a history, and to add to one.
@@ -147,33 +104,26 @@ struct HistoryOptions {
   std::string commit, date, accepted, scaling;
 };
 
-// As asked for, else as GitHub, GitLab or Jenkins say it.
-std::string CommitOf(const HistoryOptions& options) {
-  const std::string commit =
-      options.commit.empty() ? FromEnvironment({"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"}) : options.commit;
-  if (!commit.empty()) return commit;
-  throw Error(ErrorKind::kUsage, "--commit", "the commit of the results is not known",
-              "give --commit \"$(git rev-parse HEAD)\", or set GITHUB_SHA, CI_COMMIT_SHA or GIT_COMMIT");
-}
-
-// A second result of a commit is a repeat and gets a file of its own.
-fs::path FreeName(const fs::path& folder, const MeasuredResults& entry) {
-  fs::path path = folder / FileNameOf(entry);
-  const std::string stem = path.stem().string();
-  std::error_code code;
-  for (int i = 2; fs::exists(path, code); ++i) path = folder / fmt::format("{}-{}.json", stem, i);
-  return path;
-}
-
 int AddToHistory(const HistoryOptions& options, const Common& common) {
   MeasuredResults entry;
-  entry.commit = CommitOf(options);
+  // As asked for, else as GitHub, GitLab or Jenkins say it.
+  entry.commit =
+      options.commit.empty() ? FromEnvironment({"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT"}) : options.commit;
+  if (entry.commit.empty()) {
+    throw Error(ErrorKind::kUsage, "--commit", "the commit of the results is not known",
+                "give --commit \"$(git rev-parse HEAD)\", or set GITHUB_SHA, CI_COMMIT_SHA or GIT_COMMIT");
+  }
   entry.date = DateGiven(options.date);
   entry.accepted = options.accepted;
   entry.table = ReadResultFiles(options.results, ScalingByName(options.scaling)).table;
   Messages(common).Findings("", entry.table.findings);
   CreateFolder(options.folder);
-  const fs::path path = FreeName(options.folder, entry);
+  const fs::path folder = options.folder;
+  fs::path path = folder / FileNameOf(entry);
+  const std::string stem = path.stem().string();
+  std::error_code code;
+  // A second result of a commit is a repeat and gets a file of its own.
+  for (int i = 2; fs::exists(path, code); ++i) path = folder / fmt::format("{}-{}.json", stem, i);
   WriteFile(path, WriteHistoryJson(entry));
   if (!common.quiet) fmt::print("wrote {}\n", path.string());
   return 0;
@@ -211,6 +161,34 @@ int ShowHistory(const HistoryOptions& options, const Common& common) {
 }
 
 }  // namespace
+
+void AddGateCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<GateOptions>(
+      line, "gate", "Check results against rules and a baseline, for CI: pass, warn, fail or undecided", Gate);
+  command->footer(
+      "Results and baseline are results.json, factors.json, a CSV table, or entries of a history; several results are\n"
+      "repeats of each other. A file name of - is standard output. Exit codes: 0 passed, with warnings or without,\n"
+      "1 failed, 4 not enough data. docs/gate.md describes rules, verdicts and outputs.");
+  command->add_option("results", options.results, "Results to judge")->required();
+  command->add_option("--rules", options.rules, "File of rules, or default, strict or targets (default: default)");
+  command->add_option("--baseline", options.baseline,
+                      "Earlier results to compare with: a file, or a folder made by farscale history add");
+  command->add_option("--json", options.json, "File for the verdicts as JSON");
+  command->add_option("--junit", options.junit, "File for the verdicts as JUnit XML");
+  command->add_option("--markdown", options.markdown, "File for the verdicts as Markdown, for a pull request");
+  command->add_option("--link", options.link, "Address of the verdicts and the history, for the Markdown");
+  command->add_option("--badge", options.badge, "File for a badge (SVG)");
+  command->add_option("--openmetrics", options.openmetrics, "File for factors and verdicts as OpenMetrics text");
+  AddChoiceOption(command, "--annotations", options.annotations, {"github", "gitlab"},
+                  "Mark rules in the CI server: github or gitlab");
+  command->add_option("--annotations-file", options.annotations_file, "File for the annotations (default: -)");
+  AddScalingOption(command, options.table.scaling, "How the runs of factor tables scale (default: as they say)");
+  AddCoreCountsOption(
+      command, "--targets", options.targets,
+      "Core counts for rules with cores = \"targets\", separated by commas (default: as in results.json, "
+      "else powers of two up to 64 times the largest run)");
+  AddModelOptions(command, options.table);
+}
 
 void AddHistoryCommand(CommandLine& line) {
   auto [command, options] = AddCommand<HistoryOptions>(

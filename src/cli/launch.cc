@@ -48,20 +48,15 @@ std::vector<GElf_Phdr> ReadSegments(Elf* elf) {
   return segments;
 }
 
-// Options whose value is the next word.
-bool TakesNextWord(const std::string& word) {
-  static const std::vector<std::string> options = {"-j",        "--jobs",    "-o",       "--output", "--mpi",
-                                                   "--threads", "--guard",   "--report", "--only",   "--record-only",
-                                                   "--flush",   "--recover", "--memory"};
-  return std::find(options.begin(), options.end(), word) != options.end();
-}
-
 // Index of the first word from `begin` on that is neither an option nor the value of one.
 std::size_t FirstWord(const std::vector<std::string>& arguments, std::size_t begin) {
+  constexpr std::string_view kWithValue[] = {"-j",        "--jobs",    "-o",       "--output", "--mpi",
+                                             "--threads", "--guard",   "--report", "--only",   "--record-only",
+                                             "--flush",   "--recover", "--memory"};
   std::size_t i = begin;
   while (i < arguments.size() && arguments[i].starts_with('-')) {
     if (arguments[i] == "--") return i + 1;
-    i += TakesNextWord(arguments[i]) ? 2 : 1;
+    i += std::ranges::find(kWithValue, arguments[i]) != std::end(kWithValue) ? 2 : 1;
   }
   return std::min(i, arguments.size());
 }
@@ -97,11 +92,6 @@ fs::path FindProgram(const std::string& name) {
 }
 
 std::string NameOfMpi(const std::string& id) { return id == "openmpi" ? "Open MPI" : id == "mpich" ? "MPICH" : id; }
-
-std::vector<fs::path> LibraryFolders() {
-  const fs::path folder = OwnProgram().parent_path();
-  return {folder / "../lib/farscale", folder / ".." / FARSCALE_LIBRARY_FOLDER};
-}
 
 // `farscale measure mpirun -n 4 ./program` would measure the launcher: the command that was meant, with farscale before
 // the first word that is a program. Empty for what is no launcher.
@@ -144,35 +134,9 @@ std::string ChooseMpi(const std::string& program) {
               "start it with mpirun, give --mpi openmpi or --mpi mpich, or set FARSCALE_MPI");
 }
 
-fs::path PreloadLibrary(const std::string& mpi) {
-  if (const auto library = LibraryFor(mpi)) return *library;
-  throw Error(ErrorKind::kUsage, "libfarscale-" + mpi + ".so",
-              fmt::format("there is no preload library for {}", NameOfMpi(mpi)),
-              "build farscale where the MPI's development files are installed");
-}
+std::string LibraryOf(const std::string& mpi) { return "libfarscale-processes-" + mpi + ".so"; }
 
 void SetVariable(const std::string& name, const std::string& value) { setenv(name.c_str(), value.c_str(), 1); }
-
-// Without an interpreter, which would load shared libraries.
-bool IsStatic(const fs::path& path) {
-  bool is_static = false;
-  ReadElf(path, [&](Elf* elf) {
-    const std::vector<GElf_Phdr> segments = ReadSegments(elf);
-    is_static = !segments.empty() && std::ranges::find(segments, PT_INTERP, &GElf_Phdr::p_type) == segments.end();
-  });
-  return is_static;
-}
-
-// Warns of programs that cannot be measured: now, or at their end where only their run shows it.
-void WatchForNothing(const std::string& program) {
-  if (IsStatic(FindProgram(program))) {
-    fmt::print(stderr, "farscale: {} is linked statically: no library can be loaded into it, so it is not measured\n",
-               program);
-    return;
-  }
-  const std::string mark = collect::MarkLaunch();
-  if (!mark.empty()) SetVariable("FARSCALE_LAUNCH", mark);
-}
 
 // A number may have to be added to a name, and file systems take 255 bytes.
 constexpr std::size_t kLongestName = 240;
@@ -282,7 +246,8 @@ bool IsBesideFirstRank() {
 }
 
 std::optional<fs::path> FindLibrary(const std::string& name) {
-  for (const fs::path& folder : LibraryFolders()) {
+  const fs::path own = OwnProgram().parent_path();
+  for (const fs::path& folder : {own / "../lib/farscale", own / ".." / FARSCALE_LIBRARY_FOLDER}) {
     std::error_code code;
     if (fs::exists(folder / name, code)) return fs::canonical(folder / name);
   }
@@ -312,12 +277,31 @@ void BecomeProgram(std::vector<std::string> command, const std::string& mpi,
   if (!meant.empty()) {
     throw Error(ErrorKind::kUsage, program, "starts programs, and farscale measures the program", "write " + meant);
   }
-  const fs::path library = PreloadLibrary(mpi.empty() ? ChooseMpi(program) : mpi);
-  if (FindRank().first <= 0) WatchForNothing(program);
+  const std::string chosen = mpi.empty() ? ChooseMpi(program) : mpi;
+  const std::optional<fs::path> library = LibraryFor(chosen);
+  if (!library) {
+    throw Error(ErrorKind::kUsage, "libfarscale-" + chosen + ".so",
+                fmt::format("there is no preload library for {}", NameOfMpi(chosen)),
+                "build farscale where the MPI's development files are installed");
+  }
+  // Warns of programs that cannot be measured: now, or at their end where only their run shows it.
+  if (FindRank().first <= 0) {
+    bool is_static = false;  // without an interpreter, which would load shared libraries
+    ReadElf(FindProgram(program), [&](Elf* elf) {
+      const std::vector<GElf_Phdr> segments = ReadSegments(elf);
+      is_static = !segments.empty() && std::ranges::find(segments, PT_INTERP, &GElf_Phdr::p_type) == segments.end();
+    });
+    if (is_static) {
+      fmt::print(stderr, "farscale: {} is linked statically: no library can be loaded into it, so it is not measured\n",
+                 program);
+    }
+    const std::string mark = is_static ? "" : collect::MarkLaunch();
+    if (!mark.empty()) SetVariable("FARSCALE_LAUNCH", mark);
+  }
   const std::string others = Variable("LD_PRELOAD");
-  SetVariable("LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others));
+  SetVariable("LD_PRELOAD", library->string() + (others.empty() ? "" : ":" + others));
   SetVariable("FARSCALE_PROGRAM", OwnProgram().string());
-  for (const auto& [name, value] : DeviceVariables(library)) SetVariable(name, value);
+  for (const auto& [name, value] : DeviceVariables(*library)) SetVariable(name, value);
   for (const auto& [name, value] : variables) SetVariable(name, value);
   // Where the site measures all programs, this is what the user wants of his own.
   for (const char* of_site : {"FARSCALE_PRIVATE", "FARSCALE_MOST_BYTES"}) unsetenv(of_site);
@@ -355,42 +339,26 @@ void CheckTraceFolder(const std::string& path) {
   CheckFolder(path, folder);
 }
 
-namespace {
-
-bool IsSeveral(const std::string& count) { return std::atoi(count.c_str()) > 1; }
-
-// Whose launcher has started several processes. Of SLURM, whose srun starts programs of any MPI, PMIx is what Open MPI
-// is built for, and PMI what MPICH is.
-std::string MpiOfJob() {
-  if (IsSeveral(Variable("OMPI_COMM_WORLD_SIZE"))) return "openmpi";
-  if (IsSeveral(Variable("PMI_SIZE"))) return "mpich";
-  if (!Variable("PMIX_RANK").empty() && IsSeveral(Variable("SLURM_NTASKS"))) return "openmpi";
-  return "";
-}
-
-// "4(x2),3" of SLURM begins with a number, too.
-std::uint64_t ProcessesOnNode() {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"}) {
-    const int count = std::atoi(Variable(name).c_str());
-    if (count > 0) return static_cast<std::uint64_t>(count);
-  }
-  return 1;
-}
-
-std::string LibraryOf(const std::string& mpi) { return "libfarscale-processes-" + mpi + ".so"; }
-
-}  // namespace
-
 LaunchedProcess FindLaunchedProcess(const std::string& command) {
   LaunchedProcess process;
   const std::string chosen = Variable("FARSCALE_MPI");
-  process.mpi = MpiOfJob();
+  const auto number = [](const char* name) { return std::atoi(Variable(name).c_str()); };
+  // The MPI whose launcher has started several processes. Of SLURM, whose srun starts programs of any MPI, PMIx is what
+  // Open MPI is built for, and PMI what MPICH is.
+  const bool is_by_slurm = !Variable("PMIX_RANK").empty() && number("SLURM_NTASKS") > 1;
+  process.mpi = number("OMPI_COMM_WORLD_SIZE") > 1 ? "openmpi"
+                : number("PMI_SIZE") > 1           ? "mpich"
+                : is_by_slurm                      ? "openmpi"
+                                                   : "";
   if (!process.mpi.empty() && !chosen.empty()) process.mpi = chosen;
   constexpr std::string_view kForPrograms[] = {"measure", "trace", "watch", "site", "jobs"};
   const bool is_for_programs = std::ranges::find(kForPrograms, command) != std::end(kForPrograms);
   if (is_for_programs || process.mpi.empty() || !FindLibrary(LibraryOf(process.mpi))) return {};
   process.is_first = FindRank().first <= 0;
-  process.on_node = ProcessesOnNode();
+  // "4(x2),3" of SLURM begins with a number, too.
+  for (const char* name : {"SLURM_TASKS_PER_NODE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
+    if (number(name) > 0) process.on_node = static_cast<std::uint64_t>(number(name));
+  }
   return process;
 }
 

@@ -19,16 +19,11 @@ namespace farscale {
 namespace {
 
 struct LaunchOptions {
-  std::string output;
-  std::string mpi;
-  std::string guard;
-  std::string report;
+  std::string output, mpi, guard, report, recover;
   int threads = 1;
-  bool ideal = false;
+  bool ideal = false, estimate = false;
   std::vector<std::string> regions;
   double flush = 0;
-  bool estimate = false;
-  std::string recover;
 };
 
 using Variables = std::map<std::string, std::string>;
@@ -69,32 +64,25 @@ int Measure(const LaunchOptions& options, const Common& common) {
   BecomeProgram(common.program, options.mpi, variables);
 }
 
-// Makes the trace of a folder that --flush left behind.
-int Recover(const std::string& folder, const Common& common) {
-  if (!collect::HasSavedRanks(folder)) {
-    throw Error(ErrorKind::kInput, folder, "contains no trace that can be finished",
-                "only --flush keeps what the end of a node leaves; guards finish all other traces themselves");
+int RecordTrace(const LaunchOptions& options, const Common& common) {
+  if (!options.recover.empty()) {
+    if (!collect::HasSavedRanks(options.recover)) {
+      throw Error(ErrorKind::kInput, options.recover, "contains no trace that can be finished",
+                  "only --flush keeps what the end of a node leaves; guards finish all other traces themselves");
+    }
+    const collect::RecoveredTrace trace =
+        collect::RecoverTrace(options.recover, "the run ended without farscale seeing how", Generator());
+    if (trace.anchor.empty()) throw Error(ErrorKind::kOutput, options.recover, trace.sentence);
+    fmt::print(stderr, "warning: {}\n", trace.sentence);
+    if (!common.quiet) fmt::print("wrote {}\n", trace.anchor);
+    return 0;
   }
-  const collect::RecoveredTrace trace =
-      collect::RecoverTrace(folder, "the run ended without farscale seeing how", Generator());
-  if (trace.anchor.empty()) throw Error(ErrorKind::kOutput, folder, trace.sentence);
-  fmt::print(stderr, "warning: {}\n", trace.sentence);
-  if (!common.quiet) fmt::print("wrote {}\n", trace.anchor);
-  return 0;
-}
-
-void CheckRegions(const std::vector<std::string>& regions) {
-  for (const std::string& text : regions) {
+  for (const std::string& text : options.regions) {
     const collect::RecordedRegion region = collect::ParseRecordedRegion(text);
     if (region.first >= 1 && region.first <= region.last) continue;
     throw Error(ErrorKind::kUsage, "--record-only " + text, "names no occurrences: they are counted from 1",
                 "write REGION:3..5");
   }
-}
-
-int RecordTrace(const LaunchOptions& options, const Common& common) {
-  if (!options.recover.empty()) return Recover(options.recover, common);
-  CheckRegions(options.regions);
   Variables variables = VariablesFor(options, common, "trace");
   if (options.estimate) {
     variables["FARSCALE_MODE"] = "estimate";

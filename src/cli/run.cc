@@ -86,22 +86,6 @@ std::string NameOf(const InputFiles& files) {
   return folder.has_relative_path() ? ToUtf8(folder.filename().string()) : "runs";
 }
 
-void RefuseEditedDraft(const fs::path& file) {
-  std::error_code code;
-  if (!fs::exists(file, code) || IsUnchangedDraft(ReadFile(file))) return;
-  throw Error(ErrorKind::kUsage, file.string(), "was not drafted by farscale run, or was edited since",
-              "run it with farscale run " + file.string() + ", or choose another folder with -o");
-}
-
-// With how the runs turned out to scale.
-fs::path WriteDraft(const StudyToRun& study, const Results& results) {
-  StudyDraft draft = *study.draft;
-  draft.removes_noise = !results.variants.empty();
-  draft.scaling = results.table.scaling;
-  WriteFile(study.file, SealDraft(draft.Text(), "farscale run " + study.file));
-  return study.file;
-}
-
 StudyToRun StudyOfFile(const std::string& file) {
   const fs::path path(file);
   const std::string folder = fs::weakly_canonical(path).parent_path().filename().string();
@@ -115,7 +99,11 @@ StudyToRun StudyOfRuns(const InputFiles& files, const RunOptions& options, const
   StudyToRun study;
   study.name = NameOf(files);
   study.file = (fs::path(folder) / "study.toml").string();
-  RefuseEditedDraft(study.file);
+  std::error_code code;
+  if (fs::exists(study.file, code) && !IsUnchangedDraft(ReadFile(study.file))) {
+    throw Error(ErrorKind::kUsage, study.file, "was not drafted by farscale run, or was edited since",
+                "run it with farscale run " + study.file + ", or choose another folder with -o");
+  }
   StudyDraft draft{.traces = {}, .application = options.application, .folder = folder, .title = study.name};
   draft.reports_here = true;
   draft.accepted = options.accepted;
@@ -167,7 +155,13 @@ int RunOneStudy(const StudyToRun& study, const RunOptions& options, const Common
     const ProgressStep step(messages.Progress(), "writing the report");
     written = Write(results, templates, parsed);
   }
-  if (study.draft) written.push_back(WriteDraft(study, results));
+  if (study.draft) {  // with how the runs turned out to scale
+    StudyDraft draft = *study.draft;
+    draft.removes_noise = !results.variants.empty();
+    draft.scaling = results.table.scaling;
+    WriteFile(study.file, SealDraft(draft.Text(), "farscale run " + study.file));
+    written.emplace_back(study.file);
+  }
   if (is_allocation && !results.table.rows.empty()) {
     WriteAllocationForm(results, options.allocation, form, fs::path(parsed.report_folder) / "allocation", common);
   }
@@ -271,18 +265,6 @@ std::vector<StudyToRun> StudiesFor(const InputFiles& files, const RunOptions& op
   return entries;
 }
 
-void RequireFoldersOfTheirOwn(const std::vector<StudyToRun>& entries) {
-  std::map<fs::path, std::string> taken;
-  for (const StudyToRun& entry : entries) {
-    if (entry.report.empty()) continue;
-    const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.file);
-    if (is_new) continue;
-    throw Error(ErrorKind::kUsage, entry.file,
-                "writes its report to " + entry.report + ", as " + other->second + " does",
-                "give a folder for all reports with -o");
-  }
-}
-
 bool IsUpToDate(StudyToRun& entry, const Study& study, const RunOptions& options) {
   std::error_code code;
   const fs::path stamp = fs::path(study.report_folder) / kStamp;
@@ -328,7 +310,15 @@ void RunEntry(StudyToRun& entry, const RunOptions& options, const Common& common
 }
 
 void RunEntries(std::vector<StudyToRun>& entries, const RunOptions& options, const Common& given) {
-  RequireFoldersOfTheirOwn(entries);
+  std::map<fs::path, std::string> taken;
+  for (const StudyToRun& entry : entries) {
+    if (entry.report.empty()) continue;
+    const auto [other, is_new] = taken.try_emplace(fs::weakly_canonical(entry.report), entry.file);
+    if (is_new) continue;
+    throw Error(ErrorKind::kUsage, entry.file,
+                "writes its report to " + entry.report + ", as " + other->second + " does",
+                "give a folder for all reports with -o");
+  }
   std::vector<StudyToRun*> to_run;
   for (StudyToRun& entry : entries) {
     if (entry.code == 0) Guard(entry, [&] { Prepare(entry, options); });
@@ -416,34 +406,27 @@ void PrintFiles(const std::vector<std::filesystem::path>& files, const Common& c
   for (const std::string& line : WrapText("wrote " + text, StyleOf(common).columns, "  ")) fmt::print("{}\n", line);
 }
 
-void PrintResults(const Results& results, const Partials& texts, const std::vector<std::filesystem::path>& files,
-                  const Common& common) {
-  if (common.verbose && !common.quiet) PrintPhases(results, texts);
-  if (!common.verbose && !common.quiet) fmt::print("{}", FormatDigest(results, texts, StyleOf(common)));
-  if (!common.quiet) fmt::print("{}", FormatBestSplits(results, texts, StyleOf(common)));
-  PrintFiles(files, common);
-}
-
-int RunAlone(const StudyToRun& study, const RunOptions& options, const Common& common) {
-  Results results;
-  std::vector<fs::path> written;
-  const int code = RunOneStudy(study, options, common, results, written);
-  PrintResults(results, LoadTemplates(options.templates).partials, written, common);
-  Messages(common).FindingsOf(results.table, results.runs);
-  return code;
-}
-
 int Run(const RunOptions& options, const Common& common) {
   if (options.form != "allocation") RefuseAllocationOptions(options.allocation);
   const InputFiles files = FindInputFiles(options.inputs);
   if (files.studies.size() + (files.HasRuns() ? 1 : 0) > 1) return RunBatch(files, options, common);
+  StudyToRun study;
   if (files.HasRuns()) {
-    const std::string folder = options.output.empty() ? "report" : options.output;
-    return RunAlone(StudyOfRuns(files, options, folder, Messages(common)), options, common);
+    study = StudyOfRuns(files, options, options.output.empty() ? "report" : options.output, Messages(common));
+  } else {
+    study = StudyOfFile(files.studies.front());
+    study.folder = options.output;
   }
-  StudyToRun study = StudyOfFile(files.studies.front());
-  study.folder = options.output;
-  return RunAlone(study, options, common);
+  Results results;
+  std::vector<fs::path> written;
+  const int code = RunOneStudy(study, options, common, results, written);
+  const Partials texts = LoadTemplates(options.templates).partials;
+  if (common.verbose && !common.quiet) PrintPhases(results, texts);
+  if (!common.verbose && !common.quiet) fmt::print("{}", FormatDigest(results, texts, StyleOf(common)));
+  if (!common.quiet) fmt::print("{}", FormatBestSplits(results, texts, StyleOf(common)));
+  PrintFiles(written, common);
+  Messages(common).FindingsOf(results.table, results.runs);
+  return code;
 }
 
 }  // namespace

@@ -18,17 +18,6 @@
 namespace farscale {
 namespace {
 
-// "loadBalance=amdahl:3"
-void AddChoice(const std::string& text, ModelSettings& settings) {
-  const std::size_t equals = text.find('=');
-  const Factor factor = FactorNamed(text.substr(0, equals), "--model " + text);
-  if (equals == std::string::npos) {
-    throw Error(ErrorKind::kUsage, "--model " + text, "no model after the factor",
-                "write FACTOR=MODEL or FACTOR=MODEL:DIMENSION");
-  }
-  settings.by_factor[factor] = ParseModelChoice(text.substr(equals + 1), "--model " + text);
-}
-
 FactorTable ParseTable(const std::string& path, const std::vector<std::string>& more_runs) {
   if (!more_runs.empty()) {
     std::vector<std::string> runs = {path};
@@ -70,7 +59,15 @@ ProjectionOptions ProjectionOptionsOf(const TableOptions& options) {
       result.models.standard.options.push_back(ParseModelChoice(text, "--candidates").options.front());
     }
   }
-  for (const std::string& choice : options.choices) AddChoice(choice, result.models);
+  for (const std::string& text : options.choices) {  // "loadBalance=amdahl:3"
+    const std::size_t equals = text.find('=');
+    const Factor factor = FactorNamed(text.substr(0, equals), "--model " + text);
+    if (equals == std::string::npos) {
+      throw Error(ErrorKind::kUsage, "--model " + text, "no model after the factor",
+                  "write FACTOR=MODEL or FACTOR=MODEL:DIMENSION");
+    }
+    result.models.by_factor[factor] = ParseModelChoice(text.substr(equals + 1), "--model " + text);
+  }
   if (options.seed > 0) result.seed = static_cast<std::uint64_t>(options.seed);
   return result;
 }
@@ -197,10 +194,10 @@ void RefuseAllocationOptions(const AllocationFormOptions& options) {
   }
 }
 
-namespace {
-
-// Results of a bare table with the descriptions that it lacks.
-Results WithDescriptions(Results results, const AllocationFormOptions& options) {
+void WriteAllocationForm(const Results& given, const AllocationFormOptions& options, const ReportTemplates& templates,
+                         const std::filesystem::path& folder, const Common& common) {
+  Results results = given;
+  // Descriptions that a bare table lacks.
   if (!options.title.empty()) results.title = options.title;
   if (!options.code.empty()) results.description = options.code;
   if (!options.unit.empty()) results.problem.unit = options.unit;
@@ -209,14 +206,6 @@ Results WithDescriptions(Results results, const AllocationFormOptions& options) 
     results.problem.size = is_weak ? std::nullopt : options.size;
     results.problem.size_per_process = is_weak ? options.size : std::nullopt;
   }
-  return results;
-}
-
-}  // namespace
-
-void WriteAllocationForm(const Results& given, const AllocationFormOptions& options, const ReportTemplates& templates,
-                         const std::filesystem::path& folder, const Common& common) {
-  const Results results = WithDescriptions(given, options);
   const AllocationPack pack = MakeAllocationPack(results, options.plan);
   const auto files = WriteAllocation(results, pack, templates, folder);
   const ReportData text = DescribeAllocation(results, pack, templates.partials);

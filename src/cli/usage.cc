@@ -41,16 +41,6 @@ std::string FirstWord(const CLI::App& app, const std::vector<std::string>& argum
   return "";
 }
 
-// The first long option that neither the command nor the program has.
-std::string UnknownOption(const std::vector<std::string>& arguments, const std::vector<std::string>& known) {
-  for (const std::string& argument : arguments) {
-    if (argument == "--") break;
-    const std::string name = argument.substr(0, argument.find('='));
-    if (name.size() > 2 && name.starts_with("--") && std::ranges::count(known, name) == 0) return name;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string DescribeWrongUsage(const CLI::App& app, const std::vector<std::string>& arguments,
@@ -73,7 +63,10 @@ std::string DescribeWrongUsage(const CLI::App& app, const std::vector<std::strin
     for (const CLI::App* nested : Commands(*command)) AddOptionNames(*nested, known);
   }
   const std::string name = command == nullptr ? "farscale" : "farscale " + word;
-  if (const std::string option = UnknownOption(arguments, known); !option.empty()) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    const std::string option = argument.substr(0, argument.find('='));
+    if (option.size() <= 2 || !option.starts_with("--") || std::ranges::count(known, option) > 0) continue;
     return fmt::format("{} has no option {}{}; {} --help shows how", word.empty() ? name : word, option,
                        meant(option, known), name);
   }
@@ -92,13 +85,13 @@ std::vector<std::string> WithHelpAsOption(std::vector<std::string> arguments) {
 
 namespace {
 
-bool IsPositional(const CLI::Option& option) { return option.get_lnames().empty() && option.get_snames().empty(); }
 bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
 // Those that the help shows and that have a name.
 std::vector<const CLI::Option*> NamedOptions(const CLI::App& app) {
-  return app.get_options(
-      [](const CLI::Option* option) { return !option->get_group().empty() && !IsPositional(*option); });
+  return app.get_options([](const CLI::Option* option) {
+    return !option->get_group().empty() && !(option->get_lnames().empty() && option->get_snames().empty());
+  });
 }
 
 // "-o", "--output": as a user types them.
@@ -184,12 +177,6 @@ ReportData DataOf(const CLI::App& command) {
           {"flags", FishOptions(command)}};
 }
 
-// Prints the script for the whole command line and a shell.
-int PrintCompletion(const std::pair<const CLI::App*, std::string>& options, const Common&) {
-  fmt::print("{}", CompletionScript(*options.first, options.second));
-  return 0;
-}
-
 }  // namespace
 
 std::string CompletionScript(const CLI::App& app, const std::string& shell) {
@@ -209,7 +196,11 @@ std::string CompletionScript(const CLI::App& app, const std::string& shell) {
 }
 
 void AddCompletionCommand(CommandLine& line) {
-  auto [command, options] = AddCommand(line, "completion", "Print the completion script of a shell", PrintCompletion);
+  auto [command, options] = AddCommand<std::pair<const CLI::App*, std::string>>(
+      line, "completion", "Print the completion script of a shell", [](const auto& chosen, const Common&) {
+        fmt::print("{}", CompletionScript(*chosen.first, chosen.second));
+        return 0;
+      });
   options.first = &line.app;
   command->add_option("shell", options.second, "The shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
   command->footer("For one session of bash: source <(farscale completion bash)");
@@ -240,15 +231,14 @@ const std::map<std::string, Schema>& Schemas() {
   return schemas;
 }
 
-int PrintSchema(const std::string& format, const Common&) {
-  fmt::print("{}\n", Schemas().at(format)().dump(2));
-  return 0;
-}
-
 }  // namespace
 
 void AddSchemaCommand(CommandLine& line) {
-  auto [command, format] = AddCommand(line, "schema", "Print the JSON Schema of a file", PrintSchema);
+  auto [command, format] = AddCommand<std::string>(line, "schema", "Print the JSON Schema of a file",
+                                                   [](const std::string& chosen, const Common&) {
+                                                     fmt::print("{}\n", Schemas().at(chosen)().dump(2));
+                                                     return 0;
+                                                   });
   command->group("");  // for developers
   command->add_option("format", format, "The format")->required()->check(CLI::IsMember(Schemas()));
 }

@@ -29,9 +29,7 @@ namespace {
 
 struct WatchOptions {
   double interval = 2;
-  bool once = false;
-  bool json = false;
-  bool csv = false;
+  bool once = false, json = false, csv = false;
 };
 
 constexpr const char* kNothing =
@@ -49,17 +47,11 @@ std::vector<MeasuredRun> RunningRuns() {
   return runs;
 }
 
-std::string JsonOf(const std::vector<MeasuredRun>& runs) {
-  std::string list;
-  for (const MeasuredRun& run : runs) {
-    list += (list.empty() ? "" : ",\n") + MeasuredRunJson(run);
-  }
-  return fmt::format("[{}]\n", list);
-}
-
 void Print(const WatchOptions& options) {
   std::vector<MeasuredRun> runs = RunningRuns();
-  if (options.json) return fmt::print("{}", JsonOf(runs));
+  std::string list;
+  for (const MeasuredRun& run : runs) list += (list.empty() ? "" : ",\n") + MeasuredRunJson(run);
+  if (options.json) return fmt::print("[{}]\n", list);
   if (options.csv) return fmt::print("{}", CsvOf(runs));
   if (runs.empty()) return fmt::print("{}", kNothing);
   Order(runs, {});
@@ -106,11 +98,6 @@ class KeyTerminal {
   termios before_{};
 };
 
-std::size_t TerminalLines() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
-}
-
 void WatchByKeys(const WatchOptions& options) {
   const KeyTerminal terminal;
   WatchView view;
@@ -118,7 +105,9 @@ void WatchByKeys(const WatchOptions& options) {
     std::vector<MeasuredRun> runs = RunningRuns();
     Order(runs, view);
     const auto cells = CellsOf(runs);
-    const std::size_t lines = TerminalLines(), columns = TerminalColumns(STDOUT_FILENO);
+    winsize size{};
+    const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+    const std::size_t lines = is_known ? size.ws_row : 24, columns = TerminalColumns(STDOUT_FILENO);
     const std::size_t body = cells.size() - 1, room = lines > 2 ? lines - 2 : 1;
     Press("", body, room, view);
     const std::string table = FormatTableWithin(cells, columns, kFewestColumns);
@@ -143,24 +132,6 @@ int Watch(const WatchOptions& options, const Common&) {
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
   }
 }
-
-}  // namespace
-
-void AddWatchCommand(CommandLine& line) {
-  auto [command, options] = AddCommand<WatchOptions>(
-      line, "watch", "Show the factors of your programs that run on this node under farscale, live", Watch);
-  command->footer(
-      "Factors are those of the ranks on this node. Keys sort (n program, r ranks, e elapsed, p parallel, b balance,\n"
-      "c communication, m calls; again: the other way round), arrows and page keys scroll, q ends.");
-  command->add_option("--interval", options.interval, "Seconds between updates")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
-  command->add_flag("--once", options.once, "Show once and exit");
-  auto* json = command->add_flag("--json", options.json, "Print a list of measured runs as JSON");
-  command->add_flag("--csv", options.csv, "Print a row for every region as CSV")->excludes(json);
-}
-
-namespace {
 
 // Sequences that terminals send for keys.
 constexpr std::string_view kUp[] = {"\033[A", "\033OA", "k"}, kDown[] = {"\033[B", "\033OB", "j"},
@@ -215,8 +186,6 @@ double Badness(const MeasuredRegion& region, char order) {
 constexpr Factor kShownFactors[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency,
                                     Factor::kOmpParallelEfficiency};
 
-std::string Share(double share) { return fmt::format("{:.1f} %", share * 100); }
-
 }  // namespace
 
 void Press(std::string_view keys, std::size_t lines, std::size_t room, WatchView& view) {
@@ -260,7 +229,7 @@ std::vector<std::vector<std::string>> CellsOf(const std::vector<MeasuredRun>& ru
                                       ""};
       for (std::size_t i = 0; i < std::size(kShownFactors); ++i) {
         const std::optional<double>& value = region.factors[kShownFactors[i]];
-        if (value) row[i < 3 ? 3 + i : 7] = Share(*value);
+        if (value) row[i < 3 ? 3 + i : 7] = fmt::format("{:.1f} %", *value * 100);
       }
       if (!run.regions.front().ranks.empty()) cells.push_back(std::move(row));
     }
@@ -302,6 +271,20 @@ std::string Cut(const std::string& table, std::size_t lines, std::size_t columns
   return text + Shorten(fmt::format("{}–{} of {}   {}", std::min(view.first + 1, body),
                                     std::min(body, view.first + room), body, keys),
                         columns);
+}
+
+void AddWatchCommand(CommandLine& line) {
+  auto [command, options] = AddCommand<WatchOptions>(
+      line, "watch", "Show the factors of your programs that run on this node under farscale, live", Watch);
+  command->footer(
+      "Factors are those of the ranks on this node. Keys sort (n program, r ranks, e elapsed, p parallel, b balance,\n"
+      "c communication, m calls; again: the other way round), arrows and page keys scroll, q ends.");
+  command->add_option("--interval", options.interval, "Seconds between updates")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command->add_flag("--once", options.once, "Show once and exit");
+  auto* json = command->add_flag("--json", options.json, "Print a list of measured runs as JSON");
+  command->add_flag("--csv", options.csv, "Print a row for every region as CSV")->excludes(json);
 }
 
 }  // namespace farscale
