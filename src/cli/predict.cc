@@ -35,7 +35,7 @@ struct PredictOptions {
   std::int64_t split = 0, cpus_of_node = 0;
   std::vector<double> levels;
   bool key_results = false;
-  // Of backtest alone.
+  // Options that only backtest has.
   std::vector<std::int64_t> trained_up_to;
   std::vector<std::string> factors;
   std::string against;
