@@ -313,7 +313,7 @@ int Inspect(const TraceOptions& options, const Common&) {
   }
   for (std::size_t i = 0; i < trace.counters.size(); ++i) {
     const Counter& one = trace.counters[i];
-    double total = 0;  // of the last values of all ranks
+    double total = 0;  // last values of all ranks
     for (const RankTimeline& timeline : trace.timelines) {
       if (!one.accumulates || !timeline.has_counter(i)) continue;
       double last = 0;

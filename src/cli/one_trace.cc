@@ -169,7 +169,7 @@ int CalibrateTraces(const TraceOptions& options, const Common& common) {
   if (options.rules == "causal") rules.set = RuleSet::kCausal;
   const bool print = options.output.empty() || (to_file && !common.quiet);
   std::pair<std::size_t, std::uint64_t> most;  // ranks of a trace and messages that its calibration uses
-  std::optional<Network> network;              // of the largest trace
+  std::optional<Network> network;              // that of the largest trace
   std::vector<Error> failures;
   for (const std::string& path : options.inputs) {
     try {

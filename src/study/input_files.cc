@@ -317,7 +317,7 @@ AnalysedRun AnalyseMeasuredFile(const Study& study, const RunSpec& spec, std::si
 std::string TextOfPath(std::string_view path) {
   std::string text;
   while (!path.empty()) {
-    std::size_t length = 1;  // of the first UTF-8 character
+    std::size_t length = 1;  // bytes of the first UTF-8 character
     while (length <= 4 && length <= path.size() && !IsUtf8(path.substr(0, length))) ++length;
     if (length > 4 || length > path.size() || IsByte(path)) {
       length = 1;

@@ -280,7 +280,7 @@ void AddGrownRuns(const Study& study, GrowthResults growth, const ProgressSink& 
   const auto is_large = [](const RunSpec& run) {
     return CountCalls(*run.grown->model, run.grown->grid) > kMostCallsOfReport;
   };
-  std::vector<Finding> known;  // of the projection
+  std::vector<Finding> known;  // told by the projection already
   for (Study& phase : StudiesOf(study, results.table, std::move(growth), study.projection.seed, known)) {
     while (phase.runs.size() > 1 && is_large(phase.runs.back())) phase.runs.pop_back();
     phase.runs.erase(phase.runs.begin(), phase.runs.end() - 1);

@@ -114,7 +114,7 @@ CleanAdvice AdviceOn(const std::string& part, const std::vector<std::string>& tr
                      const std::vector<PhaseStructure>& structures) {
   CleanAdvice advice;
   std::size_t runs = 0;
-  std::map<std::size_t, std::size_t> counts;  // of runs, by the iteration that stands out
+  std::map<std::size_t, std::size_t> counts;  // runs, keyed by the iteration that stands out
   std::vector<std::string> unjudged, takes_work;
   for (std::size_t i = 0; i < structures.size(); ++i) {
     const auto found = structures[i].cleaning.find(part);
