@@ -66,23 +66,6 @@ void RequireKnownVersion(const Json& json, const std::string& file) {
       "write its factors as a CSV table (docs/file-formats.md)");
 }
 
-Document ReadDocument(const Json& json) {
-  Document document;
-  const Json resources = json.value("resources", Json::object());
-  document.cpus = Number(resources, "numCpus");
-  document.ranks = Number(resources, "numMpiRanks");
-  document.nodes = Number(resources, "numNodes");
-  document.is_own = json.value("generator", std::string()).starts_with("farscale");
-  // Before 3.5 the only place that says how many processes there were.
-  if (!document.ranks && json.contains("node")) {
-    double processes = 0;
-    for (const Json& node : json.at("node")) processes += static_cast<double>(node.at("process").size());
-    document.ranks = processes;
-    document.nodes = static_cast<double>(json.at("node").size());
-  }
-  return document;
-}
-
 void ReadEfficiencies(const Json& json, FactorValues& given) {
   const auto either = [&](const char* name, const char* earlier) {
     const auto value = Number(json, name);
@@ -101,27 +84,6 @@ void ReadEfficiencies(const Json& json, FactorValues& given) {
   given[Factor::kDeviceLoadBalance] = Number(json, "gpuLoadBalance");
   given[Factor::kDeviceCommunication] = Number(json, "gpuCommunicationEfficiency");
   given[Factor::kDeviceOrchestration] = Number(json, "gpuOrchestrationEfficiency");
-}
-
-void ReadTimes(const Json& json, TalpRegion& region) {
-  region.elapsed = Seconds(json, "elapsedTime").value_or(0);
-  region.useful = Seconds(json, "usefulTime");
-  region.mpi = Seconds(json, "mpiTime");
-  region.mpi_idle = Seconds(json, "mpiWorkerIdleTime");
-  region.omp_imbalance = Seconds(json, "ompLoadImbalanceTime");
-  region.omp_scheduling = Seconds(json, "ompSchedulingTime");
-  region.omp_serialization = Seconds(json, "ompSerializationTime");
-  if (!region.omp_serialization) region.omp_serialization = Seconds(json, "ompOutsideParallelTime");  // since 3.8
-  region.gpu_calls = Seconds(json, "gpuRuntimeTime").value_or(0);
-  region.gpu_kernels = Seconds(json, "gpuUsefulTime").value_or(0);
-  region.most_gpu_kernels = Seconds(json, "maxGpuUsefulTime").value_or(0);
-  region.most_gpu_active = Seconds(json, "maxGpuActiveTime").value_or(0);
-  region.most_useful = Seconds(json, "maxUsefulNormdProc");
-  region.most_useful_node = Seconds(json, "maxUsefulNormdNode");
-  region.least_mpi = Seconds(json, "minMpiNormdProc");
-  region.least_mpi_node = Seconds(json, "minMpiNormdNode");
-  region.instructions = Number(json, "instructions");
-  region.cycles = Number(json, "cycles");
 }
 
 // Since 3.5.
@@ -143,7 +105,24 @@ TalpRegion RegionOf(const std::string& name, const Json& json, const Document& d
   if (const auto measured = Number(json, "numMeasurements")) {
     region.measurements = Count(*measured, "numMeasurements", region.where);
   }
-  ReadTimes(json, region);
+  region.elapsed = Seconds(json, "elapsedTime").value_or(0);
+  region.useful = Seconds(json, "usefulTime");
+  region.mpi = Seconds(json, "mpiTime");
+  region.mpi_idle = Seconds(json, "mpiWorkerIdleTime");
+  region.omp_imbalance = Seconds(json, "ompLoadImbalanceTime");
+  region.omp_scheduling = Seconds(json, "ompSchedulingTime");
+  region.omp_serialization = Seconds(json, "ompSerializationTime");
+  if (!region.omp_serialization) region.omp_serialization = Seconds(json, "ompOutsideParallelTime");  // since 3.8
+  region.gpu_calls = Seconds(json, "gpuRuntimeTime").value_or(0);
+  region.gpu_kernels = Seconds(json, "gpuUsefulTime").value_or(0);
+  region.most_gpu_kernels = Seconds(json, "maxGpuUsefulTime").value_or(0);
+  region.most_gpu_active = Seconds(json, "maxGpuActiveTime").value_or(0);
+  region.most_useful = Seconds(json, "maxUsefulNormdProc");
+  region.most_useful_node = Seconds(json, "maxUsefulNormdNode");
+  region.least_mpi = Seconds(json, "minMpiNormdProc");
+  region.least_mpi_node = Seconds(json, "minMpiNormdNode");
+  region.instructions = Number(json, "instructions");
+  region.cycles = Number(json, "cycles");
   ReadEfficiencies(json, region.given);
   // A program without MPI is one process, which its threads and devices say.
   if (region.ranks == 0 && (region.HasOpenMp() || region.gpu_calls > 0)) {
@@ -199,7 +178,19 @@ std::vector<TalpRegion> EarlierRegions(const Json& json, const Document& documen
 }
 
 std::vector<TalpRegion> ReadRegions(const Json& json, const std::string& file) {
-  const Document document = ReadDocument(json);
+  Document document;
+  const Json resources = json.value("resources", Json::object());
+  document.cpus = Number(resources, "numCpus");
+  document.ranks = Number(resources, "numMpiRanks");
+  document.nodes = Number(resources, "numNodes");
+  document.is_own = json.value("generator", std::string()).starts_with("farscale");
+  // Before 3.5 the only place that says how many processes there were.
+  if (!document.ranks && json.contains("node")) {
+    double processes = 0;
+    for (const Json& node : json.at("node")) processes += static_cast<double>(node.at("process").size());
+    document.ranks = processes;
+    document.nodes = static_cast<double>(json.at("node").size());
+  }
   const char* section = json.contains("Application") ? "Application" : "popMetrics";
   const Json regions = json.value(section, Json::array());
   if (!regions.is_object()) return EarlierRegions(json, document, file);
@@ -216,19 +207,6 @@ std::string NameOfWhole(const std::vector<TalpRegion>& regions) {
     }
   }
   return "";
-}
-
-void AddRow(const TalpRegion& region, bool is_whole, Places& places, FactorTable& table) {
-  std::optional<FactorRow> row =
-      RowOf(region, [&](const Anomaly& anomaly, const std::string& place) { places[anomaly].push_back(place); });
-  if (!row) return;
-  row->phase = is_whole ? std::string(kWholePhase) : region.name;
-  if (!is_whole && region.name == kWholePhase) row->phase = "region whole";
-  row->span = is_whole ? Span::kWhole : Span::kEach;
-  if (!is_whole && region.measurements.value_or(0) % region.ranks == 0) {
-    row->iterations = std::max(1.0, static_cast<double>(region.measurements.value_or(0) / region.ranks));
-  }
-  table.rows.push_back(std::move(*row));
 }
 
 void AddFile(const NamedText& run, Places& places, FactorTable& table) {
@@ -248,7 +226,19 @@ void AddFile(const NamedText& run, Places& places, FactorTable& table) {
                   "let TALP write them: --talp-summary=pop-metrics");
     }
     const std::string whole = NameOfWhole(regions);
-    for (const TalpRegion& region : regions) AddRow(region, region.name == whole, places, table);
+    const NotePlace note = [&](const Anomaly& anomaly, const std::string& place) { places[anomaly].push_back(place); };
+    for (const TalpRegion& region : regions) {
+      std::optional<FactorRow> row = RowOf(region, note);
+      if (!row) continue;
+      const bool is_whole = region.name == whole;
+      row->phase = is_whole ? std::string(kWholePhase) : region.name;
+      if (!is_whole && region.name == kWholePhase) row->phase = "region whole";
+      row->span = is_whole ? Span::kWhole : Span::kEach;
+      if (!is_whole && region.measurements.value_or(0) % region.ranks == 0) {
+        row->iterations = std::max(1.0, static_cast<double>(region.measurements.value_or(0) / region.ranks));
+      }
+      table.rows.push_back(std::move(*row));
+    }
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, file, std::string("is no JSON as TALP writes it: ") + error.what());
   }
@@ -259,14 +249,6 @@ void AddFile(const NamedText& run, Places& places, FactorTable& table) {
     if (is_here) why += fmt::format("; {}: {}", anomaly.id, all.back());
   }
   throw Error(ErrorKind::kInput, file, "there are no factors of MPI processes in it" + why);
-}
-
-// All places, as far as a line holds them; chosen.
-std::string PlacesInWords(const std::vector<std::string>& places) {
-  constexpr std::size_t kMostPlaces = 8;
-  const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kMostPlaces));
-  const std::string text = Join(named, "; ");
-  return named == places ? text : fmt::format("{} and {} more", text, places.size() - kMostPlaces);
 }
 
 }  // namespace
@@ -289,7 +271,12 @@ FactorTable TableOfTalpFiles(const std::vector<NamedText>& files) {
   for (const NamedText& file : files) AddFile(file, all, table);
   NumberRepeats(table);
   Diagnostics diagnostics;
-  for (const auto& [anomaly, places] : all) diagnostics.Add(anomaly, places.size(), PlacesInWords(places));
+  constexpr std::size_t kMostPlaces = 8;  // chosen: as many as a line holds
+  for (const auto& [anomaly, places] : all) {
+    const std::vector<std::string> named(places.begin(), places.begin() + std::min(places.size(), kMostPlaces));
+    const std::string text = Join(named, "; "), rest = fmt::format(" and {} more", places.size() - named.size());
+    diagnostics.Add(anomaly, places.size(), named == places ? text : text + rest);
+  }
   table.findings = diagnostics.findings();
   std::stable_sort(table.rows.begin(), table.rows.end(),
                    [](const FactorRow& a, const FactorRow& b) { return a.cores < b.cores; });
@@ -297,8 +284,6 @@ FactorTable TableOfTalpFiles(const std::vector<NamedText>& files) {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Keys that all releases of TALP-Pages read.
 constexpr const char* kWrittenVersion = "3.5";
@@ -359,17 +344,6 @@ void AddThreadTimes(const ThreadTimes& times, const OutsideMpi& outside, double 
   json["deviceOffloadEfficiency"] = DeviceOffload(times);
 }
 
-void AddDeviceTimes(const DeviceTimes& times, double elapsed, Json& json) {
-  json["numGpus"] = Whole(times.devices);
-  json["gpuUsefulTime"] = Nanoseconds(times.kernels);
-  json["maxGpuUsefulTime"] = Nanoseconds(times.most_kernels);
-  json["maxGpuActiveTime"] = Nanoseconds(times.most_active);
-  json["gpuParallelEfficiency"] = DeviceParallelEfficiency(times, elapsed);
-  json["gpuLoadBalance"] = DeviceLoadBalance(times);
-  json["gpuCommunicationEfficiency"] = DeviceCommunication(times);
-  json["gpuOrchestrationEfficiency"] = DeviceOrchestration(times, elapsed);
-}
-
 // Without threads, time is divided at process level: CPUs of a process are useful or in MPI together, and nothing is
 // lost to OpenMP.
 Json RegionToJson(const FactorRow& row) {
@@ -406,34 +380,33 @@ Json RegionToJson(const FactorRow& row) {
     json[factor] = 1.0;
   }
   if (row.IsHybrid()) AddThreadTimes(*row.totals->threads, useful, elapsed, json);
-  if (row.totals && row.totals->devices) AddDeviceTimes(*row.totals->devices, elapsed, json);
-  return json;
-}
-
-// Letters, digits and what does no harm in names of files.
-std::string FolderName(const std::string& series) {
-  std::string folder;
-  for (const char c : series) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool harmless =
-        std::isalnum(byte) != 0 || byte >= 0x80 || c == '-' || c == '_' || (c == '.' && !folder.empty());
-    folder += harmless ? c : '-';
+  if (row.totals && row.totals->devices) {
+    const DeviceTimes& times = *row.totals->devices;
+    json["numGpus"] = Whole(times.devices);
+    json["gpuUsefulTime"] = Nanoseconds(times.kernels);
+    json["maxGpuUsefulTime"] = Nanoseconds(times.most_kernels);
+    json["maxGpuActiveTime"] = Nanoseconds(times.most_active);
+    json["gpuParallelEfficiency"] = DeviceParallelEfficiency(times, elapsed);
+    json["gpuLoadBalance"] = DeviceLoadBalance(times);
+    json["gpuCommunicationEfficiency"] = DeviceCommunication(times);
+    json["gpuOrchestrationEfficiency"] = DeviceOrchestration(times, elapsed);
   }
-  return folder.empty() ? folder : folder + "/";
+  return json;
 }
 
 std::string NameOf(const RunKey& key) {
   const auto& [series, cores, threads, repeat] = key;
-  return fmt::format("{}talp-{}{}{}.json", FolderName(series), cores,
-                     threads > 1 ? fmt::format("-{}threads", threads) : "",
+  std::string folder;
+  for (const char c : series) {
+    const auto byte = static_cast<unsigned char>(c);
+    // Letters, digits and what does no harm in names of files.
+    const bool harmless =
+        std::isalnum(byte) != 0 || byte >= 0x80 || c == '-' || c == '_' || (c == '.' && !folder.empty());
+    folder += harmless ? c : '-';
+  }
+  if (!folder.empty()) folder += '/';
+  return fmt::format("{}talp-{}{}{}.json", folder, cores, threads > 1 ? fmt::format("-{}threads", threads) : "",
                      repeat > 0 ? fmt::format("-{}", repeat + 1) : "");
-}
-
-Json NewRun(const FactorRow& row, const std::string& timestamp) {
-  Json json = {{"dlbVersion", kWrittenVersion}, {"generator", Generator()}, {"timestamp", timestamp}};
-  json["resources"] = {{"numCpus", row.cores}, {"numNodes", row.nodes.value_or(1)}, {"numMpiRanks", row.ranks}};
-  json["Application"] = Json::object();
-  return json;
 }
 
 }  // namespace
@@ -449,7 +422,12 @@ std::vector<NamedText> WriteTalpJson(const FactorTable& table, const std::string
     }
     const RunKey key(row.series, row.cores, row.threads, row.repeat);
     auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one.first == key; });
-    if (run == runs.end()) run = runs.insert(runs.end(), {key, NewRun(row, timestamp)});
+    if (run == runs.end()) {
+      Json json = {{"dlbVersion", kWrittenVersion}, {"generator", Generator()}, {"timestamp", timestamp}};
+      json["resources"] = {{"numCpus", row.cores}, {"numNodes", row.nodes.value_or(1)}, {"numMpiRanks", row.ranks}};
+      json["Application"] = Json::object();
+      run = runs.insert(runs.end(), {key, std::move(json)});
+    }
     run->second["Application"][row.phase == "whole" ? kGlobal : row.phase.name] = RegionToJson(row);
   }
   if (runs.empty()) {

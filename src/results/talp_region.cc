@@ -67,18 +67,14 @@ std::string WhyImpossible(const OutsideMpi& outside, double elapsed) {
   return "";
 }
 
-// Within the tolerance the larger one is meant.
-void PutInOrder(OutsideMpi& outside, double elapsed) {
-  double most = elapsed;
+void FillFromTimes(const TalpRegion& region, OutsideMpi outside, FactorRow& row) {
+  double most = region.elapsed;
   for (std::optional<double>* time : {&outside.most, &outside.most_of_node}) {
     if (!*time) continue;
-    most = std::min(**time, most);
+    most = std::min(**time, most);  // within the tolerance the larger one is meant
     *time = most;
   }
   outside.average = std::min(outside.average, most);
-}
-
-void FillFromTimes(const TalpRegion& region, const OutsideMpi& outside, FactorRow& row) {
   FactorValues& values = row.values;
   values[Factor::kParallelEfficiency] = ParallelEfficiency(outside.average, region.elapsed);
   if (!outside.most) return;
@@ -182,14 +178,6 @@ void FillCounters(const TalpRegion& region, FactorRow& row, const NotePlace& not
   row.totals->cycles = region.cycles;
 }
 
-std::string WhyNoFactors(const TalpRegion& region) {
-  if (!(region.elapsed > 0)) return "never ran";
-  if (region.ranks == 0) return "has no MPI process";
-  const bool on_all = region.ranks == region.all_ranks && region.measurements.value_or(region.ranks) >= region.ranks;
-  if (region.measurements == 0) return "never ran";
-  return on_all ? "" : "ran on some of the ranks alone";
-}
-
 void NoteParallelism(const TalpRegion& region, bool is_hybrid, const NotePlace& note) {
   if (ThreadsPerRank(region) > 1 && !region.at_process_level && !is_hybrid) {
     const std::optional<double>& given = region.given[Factor::kOmpParallelEfficiency];
@@ -249,38 +237,23 @@ std::optional<ThreadTimes> CheckedThreadTimes(const TalpRegion& region, const No
   return times;
 }
 
-std::optional<DeviceTimes> CheckedDeviceTimes(const TalpRegion& region, const NotePlace& note) {
-  if (!(region.gpus > 0) || region.gpu_kernels == 0) return std::nullopt;
+void FillDeviceTimes(const TalpRegion& region, FactorRow& row, const NotePlace& note) {
+  if (!(region.gpus > 0) || region.gpu_kernels == 0) return;
   const DeviceTimes times = {region.gpus, region.gpu_kernels, region.most_gpu_kernels, region.most_gpu_active};
   const double most = times.most_kernels;
   const bool is_possible = times.kernels > 0 && most > 0 && times.kernels <= times.devices * most * kTolerance &&
                            most <= times.most_active * kTolerance && times.most_active <= region.elapsed * kTolerance;
-  if (is_possible) return times;
-  note(anomaly::kDevicesNotCounted,
-       fmt::format("{:.4g} s of kernels on {:g} devices, {:.4g} s and {:.4g} s with copies "
-                   "on the busiest, in {:.4g} s in {}",
-                   times.kernels, times.devices, most, times.most_active, region.elapsed, region.where));
-  return std::nullopt;
-}
-
-// With what threads and devices do. Factors of MPI stay as they are, those of threads come from their times.
-void FillThreadTimes(const ThreadTimes& times, FactorRow& row) {
-  FactorValues& values = row.values;
-  values[Factor::kMpiParallelEfficiency] = values[Factor::kParallelEfficiency];
-  values[Factor::kOmpParallelEfficiency] = OmpParallelEfficiency(times);
-  values[Factor::kOmpLoadBalance] = OmpLoadBalance(times);
-  values[Factor::kOmpScheduling] = OmpScheduling(times);
-  values[Factor::kOmpSerialization] = OmpSerialization(times);
-  values[Factor::kDeviceOffload] = DeviceOffload(times);
-  *values[Factor::kParallelEfficiency] *= OmpParallelEfficiency(times) * DeviceOffload(times);
-  if (row.totals) row.totals->threads = times;
-}
-
-void UseDevices(const DeviceTimes& times, double elapsed, FactorRow& row) {
-  row.values[Factor::kDeviceParallelEfficiency] = DeviceParallelEfficiency(times, elapsed);
+  if (!is_possible) {
+    note(anomaly::kDevicesNotCounted,
+         fmt::format("{:.4g} s of kernels on {:g} devices, {:.4g} s and {:.4g} s with copies "
+                     "on the busiest, in {:.4g} s in {}",
+                     times.kernels, times.devices, most, times.most_active, region.elapsed, region.where));
+    return;
+  }
+  row.values[Factor::kDeviceParallelEfficiency] = DeviceParallelEfficiency(times, region.elapsed);
   row.values[Factor::kDeviceLoadBalance] = DeviceLoadBalance(times);
   row.values[Factor::kDeviceCommunication] = DeviceCommunication(times);
-  row.values[Factor::kDeviceOrchestration] = DeviceOrchestration(times, elapsed);
+  row.values[Factor::kDeviceOrchestration] = DeviceOrchestration(times, region.elapsed);
   if (row.totals) row.totals->devices = times;
 }
 
@@ -302,13 +275,6 @@ std::string TimeDivisor(const TalpRegion& region) {
   return fmt::format("TALP's is that of {:.4g} s of its CPUs, {}", *region.useful / given, here);
 }
 
-std::string WhyDifferent(const TalpRegion& region, const FactorRow& row) {
-  if (ThreadsPerRank(region) > 1 && !row.IsHybrid()) return "; what threads do is not known here";
-  const bool is_known =
-      region.useful && *region.useful > 0 && region.given[Factor::kParallelEfficiency].value_or(0) > 0;
-  return is_known ? "; " + TimeDivisor(region) : "";
-}
-
 void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NotePlace& note) {
   constexpr double kRounded = 0.006;  // half of the second digit
   constexpr double kFarOff = 0.05;    // chosen: a difference of formulas, not of rounding and of edges
@@ -327,15 +293,26 @@ void NoteDifferences(const TalpRegion& region, const FactorRow& row, const NoteP
   const bool has_threads = row.totals && row.totals->threads;
   if (!near.empty() && has_threads) note(anomaly::kTalpFactorsDiffer, fmt::format("{} in {}", near, region.where));
   if (far.empty()) return;
-  const bool is_of_run = far.starts_with(Describe(Factor::kParallelEfficiency).id);
-  note(anomaly::kTalpFactorsFarOff,
-       fmt::format("{} in {}{}", far, region.where, is_of_run ? WhyDifferent(region, row) : ""));
+  std::string why;
+  if (far.starts_with(Describe(Factor::kParallelEfficiency).id)) {
+    const bool is_known =
+        region.useful && *region.useful > 0 && region.given[Factor::kParallelEfficiency].value_or(0) > 0;
+    const bool are_threads_unknown = ThreadsPerRank(region) > 1 && !row.IsHybrid();
+    if (are_threads_unknown) why = "; what threads do is not known here";
+    if (is_known && !are_threads_unknown) why = "; " + TimeDivisor(region);
+  }
+  note(anomaly::kTalpFactorsFarOff, fmt::format("{} in {}{}", far, region.where, why));
 }
 
 }  // namespace
 
 std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) {
-  const std::string why = WhyNoFactors(region);
+  const bool on_all = region.ranks == region.all_ranks && region.measurements.value_or(region.ranks) >= region.ranks;
+  const std::string_view why = !(region.elapsed > 0)      ? "never ran"
+                               : region.ranks == 0        ? "has no MPI process"
+                               : region.measurements == 0 ? "never ran"
+                               : on_all                   ? ""
+                                                          : "ran on some of the ranks alone";
   if (!why.empty()) {
     note(anomaly::kRegionWithoutFactors, fmt::format("{} {}", region.where, why));
     return std::nullopt;
@@ -353,10 +330,19 @@ std::optional<FactorRow> RowOf(const TalpRegion& region, const NotePlace& note) 
   const std::string impossible = outside ? WhyImpossible(*outside, region.elapsed) : "";
   if (!impossible.empty()) note(anomaly::kTimesImpossible, fmt::format("{} in {}", impossible, region.where));
   if (outside && impossible.empty()) {
-    PutInOrder(*outside, region.elapsed);
     FillFromTimes(region, *outside, row);
-    if (threads) FillThreadTimes(*threads, row);
-    if (const auto devices = CheckedDeviceTimes(region, note)) UseDevices(*devices, region.elapsed, row);
+    if (threads) {  // factors of MPI stay as they are, those of threads come from their times
+      FactorValues& values = row.values;
+      values[Factor::kMpiParallelEfficiency] = values[Factor::kParallelEfficiency];
+      values[Factor::kOmpParallelEfficiency] = OmpParallelEfficiency(*threads);
+      values[Factor::kOmpLoadBalance] = OmpLoadBalance(*threads);
+      values[Factor::kOmpScheduling] = OmpScheduling(*threads);
+      values[Factor::kOmpSerialization] = OmpSerialization(*threads);
+      values[Factor::kDeviceOffload] = DeviceOffload(*threads);
+      *values[Factor::kParallelEfficiency] *= OmpParallelEfficiency(*threads) * DeviceOffload(*threads);
+      if (row.totals) row.totals->threads = threads;
+    }
+    FillDeviceTimes(region, row, note);
     NoteDifferences(region, row, note);
   } else if (row.threads == 1 || region.at_process_level) {
     FillAsGiven(region, row, note);
