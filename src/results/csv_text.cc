@@ -19,28 +19,6 @@ bool BeginsFormula(std::string_view text) {
   return at != text.npos && std::string_view("=+-@").find(text[at]) != std::string_view::npos;
 }
 
-void SplitAtBlanks(std::string_view line, std::vector<std::string>& fields) {
-  fields.clear();
-  while (!line.empty()) {
-    const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-    fields.emplace_back(line.substr(0, end));
-    line = Trim(line.substr(end));
-  }
-}
-
-// Reuses the strings of the record before.
-void SplitAtCommas(std::string_view line, std::vector<std::string>& fields) {
-  std::size_t count = 0;
-  while (true) {
-    const std::size_t end = std::min(line.find(','), line.size());
-    if (count == fields.size()) fields.emplace_back();
-    fields[count++] = Trim(line.substr(0, end));
-    if (end == line.size()) break;
-    line.remove_prefix(end + 1);
-  }
-  fields.resize(count);
-}
-
 }  // namespace
 
 CsvReader::CsvReader(std::string_view text, const std::string& file) : rest_(text), file_(file) {
@@ -67,9 +45,22 @@ bool CsvReader::Next(std::vector<std::string>& fields) {
   if (!has_begun_) has_blanks_ = line.find_first_of(",;\"") == std::string_view::npos;
   has_begun_ = true;
   if (has_blanks_) {
-    SplitAtBlanks(line, fields);
+    fields.clear();
+    while (!line.empty()) {
+      const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+      fields.emplace_back(line.substr(0, end));
+      line = Trim(line.substr(end));
+    }
   } else if (line.find('"') == std::string_view::npos) {
-    SplitAtCommas(line, fields);
+    std::size_t count = 0;
+    while (true) {  // reuses the strings of the record before
+      const std::size_t end = std::min(line.find(','), line.size());
+      if (count == fields.size()) fields.emplace_back();
+      fields[count++] = Trim(line.substr(0, end));
+      if (end == line.size()) break;
+      line.remove_prefix(end + 1);
+    }
+    fields.resize(count);
   } else {
     ReadQuoted(line, fields);
   }

@@ -182,18 +182,6 @@ std::vector<Column> ReadHeader(const std::vector<std::string>& fields, const std
   return columns;
 }
 
-// True if a line has numbers where the names of columns should be.
-bool IsWithoutHeader(const std::vector<std::string>& fields) {
-  return std::ranges::all_of(fields, [](const std::string& field) {
-    double value = 0;
-    return ParseNumber(std::string(Trim(field)), value);
-  });
-}
-
-std::optional<double> LoadOf(const FactorRow& row, const LoadColumn& column) {
-  return row.loads ? (*row.loads).*column.value : std::nullopt;
-}
-
 constexpr std::int64_t kNoRepeat = -1;  // a row does not say it
 
 void ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const std::vector<std::string>& fields,
@@ -215,12 +203,6 @@ void ReadRow(const CsvReader& reader, const std::vector<Column>& columns, const 
 }
 
 using ScalingOfSeries = std::map<std::string, Scaling>;  // from the column `scaling`
-
-void AddScaling(const CsvReader& reader, const FactorRow& row, std::optional<Scaling> scaling, ScalingOfSeries& known) {
-  if (!scaling || *scaling == known.try_emplace(row.series, *scaling).first->second) return;
-  throw Error(ErrorKind::kInput, reader.Where(), "scaling is both strong and weak within a series",
-              "give runs of either kind their own name in the column 'series'");
-}
 
 // Series that scale alike are a table with a scaling. Others get what compares with their reference at once; their
 // times and speedups show the scaling from then on.
@@ -288,75 +270,59 @@ void CheckRanks(const CsvReader& reader, std::size_t line, const FactorRow& row)
               row.ranks < processes ? "the column 'group' names the group of ranks that a row is about" : "");
 }
 
-// Which of the values that may be missing any row has. Rows are large, so that each is looked at once.
-struct WrittenColumns {
-  std::vector<Factor> factors, errors;
-  std::vector<LoadColumn> loads;
-  bool has_runtime_errors = false;
-
-  explicit WrittenColumns(const FactorTable& table) {
-    std::array<bool, kFactorCount> has_value{}, has_error{};
-    std::array<bool, kLoadColumns.size()> has_load{};
-    for (const FactorRow& row : table.rows) {
-      for (std::size_t i = 0; i < kFactorCount; ++i) {
-        has_value[i] |= row.values[static_cast<Factor>(i)].has_value();
-        has_error[i] |= row.standard_errors[static_cast<Factor>(i)].has_value();
-      }
-      for (std::size_t i = 0; row.loads && i < kLoadColumns.size(); ++i) {
-        has_load[i] |= LoadOf(row, kLoadColumns[i]).has_value();
-      }
-      has_runtime_errors |= row.runtime_error.has_value();
-    }
-    for (std::size_t i = 0; i < kFactorCount; ++i) {
-      if (has_value[i]) factors.push_back(static_cast<Factor>(i));
-      if (has_error[i]) errors.push_back(static_cast<Factor>(i));
-    }
-    for (std::size_t i = 0; i < kLoadColumns.size(); ++i) {
-      if (has_load[i]) loads.push_back(kLoadColumns[i]);
-    }
-  }
-};
-
-// Room for all rows once some show how long their lines are: moving large rows again and again takes long.
-void ReserveRows(const CsvReader& reader, std::size_t bytes, std::vector<FactorRow>& rows) {
-  constexpr std::size_t kSome = 1024;
-  if (rows.size() != kSome) return;
-  const double read = static_cast<double>(bytes - reader.left());
-  rows.reserve(static_cast<std::size_t>(1.02 * kSome * static_cast<double>(bytes) / read));
-}
-
-void WriteRow(const FactorRow& row, const WrittenColumns& columns, std::string& text) {
-  const auto add = [&text](const std::optional<double>& value) {
-    text += ',';
-    if (value) fmt::format_to(std::back_inserter(text), "{}", *value);  // as FormatExact
-  };
-  fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{}", CsvField(row.series), CsvField(row.phase.name),
-                 CsvField(row.phase.group), row.cores, row.ranks, row.threads,
-                 row.nodes ? std::to_string(*row.nodes) : "", row.repeat);
-  add(row.runtime);
-  add(row.iterations);
-  for (const Factor factor : columns.factors) add(row.values[factor]);
-  if (columns.has_runtime_errors) add(row.runtime_error);
-  for (const Factor factor : columns.errors) add(row.standard_errors[factor]);
-  for (const LoadColumn& column : columns.loads) add(LoadOf(row, column));
-  text += '\n';
-}
-
 }  // namespace
 
 std::string WriteFactorCsv(const FactorTable& table) {
-  const WrittenColumns columns(table);
+  // Which of the values that may be missing any row has. Rows are large, so that each is looked at once.
+  std::array<bool, kFactorCount> has_value{}, has_error{};
+  std::array<bool, kLoadColumns.size()> has_load{};
+  bool has_runtime_errors = false;
+  for (const FactorRow& row : table.rows) {
+    for (std::size_t i = 0; i < kFactorCount; ++i) {
+      has_value[i] |= row.values[static_cast<Factor>(i)].has_value();
+      has_error[i] |= row.standard_errors[static_cast<Factor>(i)].has_value();
+    }
+    for (std::size_t i = 0; row.loads && i < kLoadColumns.size(); ++i) {
+      has_load[i] |= ((*row.loads).*kLoadColumns[i].value).has_value();
+    }
+    has_runtime_errors |= row.runtime_error.has_value();
+  }
+  std::vector<Factor> factors, errors;
+  std::vector<LoadColumn> loads;
+  for (std::size_t i = 0; i < kFactorCount; ++i) {
+    if (has_value[i]) factors.push_back(static_cast<Factor>(i));
+    if (has_error[i]) errors.push_back(static_cast<Factor>(i));
+  }
+  for (std::size_t i = 0; i < kLoadColumns.size(); ++i) {
+    if (has_load[i]) loads.push_back(kLoadColumns[i]);
+  }
   std::string text = "series,phase,group,cores,ranks,threads,nodes,repeat,runtime,iterations";
-  for (const Factor factor : columns.factors) text += fmt::format(",{}", Describe(factor).id);
-  if (columns.has_runtime_errors) text += ",runtimeError";
-  for (const Factor factor : columns.errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
-  for (const LoadColumn& column : columns.loads) text += fmt::format(",{}", column.name);
+  for (const Factor factor : factors) text += fmt::format(",{}", Describe(factor).id);
+  if (has_runtime_errors) text += ",runtimeError";
+  for (const Factor factor : errors) text += fmt::format(",{}{}", Describe(factor).id, kErrorEnding);
+  for (const LoadColumn& column : loads) text += fmt::format(",{}", column.name);
   text += "\n";
   constexpr std::size_t kBlock = 4096;  // rows of a task; chosen
   std::vector<std::string> blocks(table.rows.size() / kBlock + 1);
   ParallelFor(blocks.size(), [&](std::size_t block) {
     const auto rows = std::span(table.rows).subspan(block * kBlock);
-    for (const FactorRow& row : rows.first(std::min(kBlock, rows.size()))) WriteRow(row, columns, blocks[block]);
+    std::string& lines = blocks[block];
+    const auto add = [&](const std::optional<double>& value) {
+      lines += ',';
+      if (value) fmt::format_to(std::back_inserter(lines), "{}", *value);  // as FormatExact
+    };
+    for (const FactorRow& row : rows.first(std::min(kBlock, rows.size()))) {
+      fmt::format_to(std::back_inserter(lines), "{},{},{},{},{},{},{},{}", CsvField(row.series),
+                     CsvField(row.phase.name), CsvField(row.phase.group), row.cores, row.ranks, row.threads,
+                     row.nodes ? std::to_string(*row.nodes) : "", row.repeat);
+      add(row.runtime);
+      add(row.iterations);
+      for (const Factor factor : factors) add(row.values[factor]);
+      if (has_runtime_errors) add(row.runtime_error);
+      for (const Factor factor : errors) add(row.standard_errors[factor]);
+      for (const LoadColumn& column : loads) add(row.loads ? (*row.loads).*column.value : std::nullopt);
+      lines += '\n';
+    }
   });
   for (const std::string& block : blocks) text += block;
   return text;
@@ -373,7 +339,11 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
   std::vector<std::size_t> lines;  // line of each row
   for (std::vector<std::string> fields; reader.Next(fields);) {
     if (columns.empty()) {
-      const bool is_plain = IsWithoutHeader(fields) && fields.size() == 2;
+      const bool has_numbers_alone = std::ranges::all_of(fields, [](const std::string& field) {
+        double value = 0;
+        return ParseNumber(std::string(Trim(field)), value);
+      });
+      const bool is_plain = has_numbers_alone && fields.size() == 2;
       columns = ReadHeader(is_plain ? std::vector<std::string>{"cores", "runtime"} : fields, reader.Where(),
                            KnownColumns(reader, scaling));
       if (!is_plain) continue;
@@ -381,14 +351,21 @@ FactorTable ReadFactorCsv(const std::string& text, const std::string& file) {
     FactorRow& row = table.rows.emplace_back();  // read in its place: rows are large
     scaling.reset();
     ReadRow(reader, columns, fields, row);
-    AddScaling(reader, row, scaling, of_series);
+    if (scaling && *scaling != of_series.try_emplace(row.series, *scaling).first->second) {
+      throw Error(ErrorKind::kInput, reader.Where(), "scaling is both strong and weak within a series",
+                  "give runs of either kind their own name in the column 'series'");
+    }
     if (!taken.Take(row)) {
       throw Error(ErrorKind::kInput, reader.Where(),
                   fmt::format("a second row for {} cores, repeat {}", row.cores, row.repeat),
                   "give every run of a core count its own repeat");
     }
     lines.push_back(reader.line());
-    ReserveRows(reader, text.size(), table.rows);
+    // Some rows show how long lines are; room for all is made then, as moving large rows again and again takes long.
+    constexpr std::size_t kSome = 1024;
+    if (table.rows.size() != kSome) continue;
+    const auto all = static_cast<double>(text.size()), read = static_cast<double>(text.size() - reader.left());
+    table.rows.reserve(static_cast<std::size_t>(1.02 * kSome * all / read));
   }
   if (table.rows.empty()) throw Error(ErrorKind::kInput, file, "the table has no rows");
   const bool has_groups = std::ranges::find(columns, "group", &Column::name) != columns.end();
