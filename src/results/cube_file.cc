@@ -183,33 +183,6 @@ std::vector<Metric> MakeMetrics(const Diagnosis& diagnosis) {
   return metrics;
 }
 
-// The index names the paths with values, the data have a row of all ranks for each.
-void WriteValues(const Metric& metric, const CallTree& tree, const Diagnosis& diagnosis, std::string& index,
-                 std::string& data) {
-  std::vector<std::uint32_t> numbers;
-  data = "CUBEX.DATA";
-  for (std::uint32_t number = 0; number < tree.order.size(); ++number) {
-    const PathId path = tree.order[number];
-    if (diagnosis.IsOutside(path) || metric.value(diagnosis.totals[path]) == 0) continue;
-    numbers.push_back(number);
-    for (const RankLosses& rank : diagnosis.ranks) {
-      const PathLosses* losses = rank.Find(path);
-      const double value = losses == nullptr ? 0 : metric.value(*losses);
-      if (metric.IsCount()) {
-        AppendRaw(static_cast<std::uint64_t>(value), data);
-      } else {
-        AppendRaw(value, data);
-      }
-    }
-  }
-  index = "CUBEX.INDEX";
-  AppendRaw(std::int32_t{1}, index);  // shows readers the byte order
-  AppendRaw(std::uint16_t{0}, index);
-  index += '\1';  // sparse
-  AppendRaw(static_cast<std::uint32_t>(numbers.size()), index);
-  for (const std::uint32_t number : numbers) AppendRaw(number, index);
-}
-
 void AddMetric(const std::vector<Metric>& metrics, std::size_t metric, std::string& xml) {
   const Metric& of = metrics[metric];
   xml += fmt::format(
@@ -223,14 +196,6 @@ void AddMetric(const std::vector<Metric>& metrics, std::size_t metric, std::stri
   xml += "</metric>\n";
 }
 
-void AddRegion(std::size_t number, const std::string& name, std::string& xml) {
-  const bool is_mpi = name.starts_with("MPI_");
-  xml += fmt::format(
-      "<region id=\"{}\" mod=\"\" begin=\"-1\" end=\"-1\">\n<name>{}</name>\n<mangled_name>{}</mangled_name>\n"
-      "<paradigm>{}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n</region>\n",
-      number, EscapeXml(name), EscapeXml(name), is_mpi ? "mpi" : "compiler");
-}
-
 // Call paths are at most kDeepestPath deep.
 void AddPath(const CallTree& tree, PathId path, std::string& xml) {
   xml += fmt::format("<cnode id=\"{}\" calleeId=\"{}\">\n", tree.number.at(path), tree.regions.at(tree.names.at(path)));
@@ -238,8 +203,25 @@ void AddPath(const CallTree& tree, PathId path, std::string& xml) {
   xml += "</cnode>\n";
 }
 
-// Ranks by node; the numbers of locations are those of ranks.
-void AddSystem(const Trace& trace, std::string& xml) {
+std::string Anchor(const Trace& trace, const CallTree& tree, const std::vector<Metric>& metrics) {
+  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n";
+  xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", EscapeXml(Generator()));
+  for (std::size_t metric = 0; metric < metrics.size(); ++metric) {
+    if (metrics[metric].parent.empty()) AddMetric(metrics, metric, xml);
+  }
+  xml += "</metrics>\n<program>\n";
+  std::vector<std::string> names(tree.regions.size());
+  for (const auto& [name, number] : tree.regions) names[number] = name;
+  for (std::size_t region = 0; region < names.size(); ++region) {
+    const std::string name = EscapeXml(names[region]);
+    xml += fmt::format(
+        "<region id=\"{}\" mod=\"\" begin=\"-1\" end=\"-1\">\n<name>{}</name>\n<mangled_name>{}</mangled_name>\n"
+        "<paradigm>{}</paradigm>\n<role>function</role>\n<url></url>\n<descr></descr>\n</region>\n",
+        region, name, name, names[region].starts_with("MPI_") ? "mpi" : "compiler");
+  }
+  AddPath(tree, kOutsideRegions, xml);
+  xml += "</program>\n<system>\n";
+  // Ranks by node; the numbers of locations are those of ranks.
   xml += "<systemtreenode Id=\"0\">\n<name>machine</name>\n<class>machine</class>\n";
   for (std::size_t node = 0; node < trace.nodes.size(); ++node) {
     xml += fmt::format("<systemtreenode Id=\"{}\">\n<name>{}</name>\n<class>node</class>\n", node + 1,
@@ -254,23 +236,7 @@ void AddSystem(const Trace& trace, std::string& xml) {
     }
     xml += "</systemtreenode>\n";
   }
-  xml += "</systemtreenode>\n";
-}
-
-std::string Anchor(const Trace& trace, const CallTree& tree, const std::vector<Metric>& metrics) {
-  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<cube version=\"4.4\">\n";
-  xml += fmt::format("<attr key=\"Creator\" value=\"{}\"/>\n<doc></doc>\n<metrics>\n", EscapeXml(Generator()));
-  for (std::size_t metric = 0; metric < metrics.size(); ++metric) {
-    if (metrics[metric].parent.empty()) AddMetric(metrics, metric, xml);
-  }
-  xml += "</metrics>\n<program>\n";
-  std::vector<std::string> names(tree.regions.size());
-  for (const auto& [name, number] : tree.regions) names[number] = name;
-  for (std::size_t region = 0; region < names.size(); ++region) AddRegion(region, names[region], xml);
-  AddPath(tree, kOutsideRegions, xml);
-  xml += "</program>\n<system>\n";
-  AddSystem(trace, xml);
-  return xml + "</system>\n</cube>\n";
+  return xml + "</systemtreenode>\n</system>\n</cube>\n";
 }
 
 }  // namespace
@@ -280,8 +246,28 @@ std::string WriteCube(const Trace& trace, const Diagnosis& diagnosis) {
   const std::vector<Metric> metrics = MakeMetrics(diagnosis);
   std::string tar;
   for (std::size_t metric = 0; metric < metrics.size(); ++metric) {
-    std::string index, data;
-    WriteValues(metrics[metric], tree, diagnosis, index, data);
+    // The index names the paths with values, the data have a row of all ranks for each.
+    std::string index = "CUBEX.INDEX", data = "CUBEX.DATA";
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t number = 0; number < tree.order.size(); ++number) {
+      const PathId path = tree.order[number];
+      if (diagnosis.IsOutside(path) || metrics[metric].value(diagnosis.totals[path]) == 0) continue;
+      numbers.push_back(number);
+      for (const RankLosses& rank : diagnosis.ranks) {
+        const PathLosses* losses = rank.Find(path);
+        const double value = losses == nullptr ? 0 : metrics[metric].value(*losses);
+        if (metrics[metric].IsCount()) {
+          AppendRaw(static_cast<std::uint64_t>(value), data);
+        } else {
+          AppendRaw(value, data);
+        }
+      }
+    }
+    AppendRaw(std::int32_t{1}, index);  // shows readers the byte order
+    AppendRaw(std::uint16_t{0}, index);
+    index += '\1';  // sparse
+    AppendRaw(static_cast<std::uint32_t>(numbers.size()), index);
+    for (const std::uint32_t number : numbers) AppendRaw(number, index);
     AddToTar(fmt::format("{}.index", metric), index, tar);
     AddToTar(fmt::format("{}.data", metric), data, tar);
   }

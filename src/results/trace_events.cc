@@ -50,20 +50,6 @@ void AddTrack(int process, std::size_t track, const std::string& name, std::size
            track, place);
 }
 
-void AddNames(const Trace& trace, const Activities& activities, bool has_causes, std::string& text) {
-  const auto add_process = [&](int process, const std::string& name) {
-    AddEvent(text, R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", process, Quoted(name));
-    AddEvent(text, R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", process, process);
-  };
-  if (has_causes) add_process(kCauses, "causes of waiting");
-  for (std::size_t node = 0; node < trace.nodes.size(); ++node)
-    add_process(kFirstNode + static_cast<int>(node), "node " + trace.nodes[node]);
-  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
-    if (!activities.ranks[rank].present) continue;
-    AddTrack(ProcessOf(trace, rank), rank + 1, fmt::format("rank {}", rank), rank, text);
-  }
-}
-
 // A track for every device of every rank, beside that of the rank. Kernels lie in the times in which the device has
 // anything to do, so that what is left of these are copies.
 void AddDevices(const Trace& trace, const PhaseCut& cut, const Activities& activities, std::string& text) {
@@ -169,7 +155,17 @@ std::string WriteTraceEvents(const Trace& trace, const PhaseCut& cut, const Wait
   const Activities& activities = states.activities;
   std::string text = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"generator\":" + Quoted(Generator()) +
                      ",\"trace\":" + Quoted(losses.trace) + "},\"traceEvents\":[\n";
-  AddNames(trace, activities, !losses.causes.empty(), text);
+  const auto add_process = [&](int process, const std::string& name) {
+    AddEvent(text, R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", process, Quoted(name));
+    AddEvent(text, R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", process, process);
+  };
+  if (!losses.causes.empty()) add_process(kCauses, "causes of waiting");
+  for (std::size_t node = 0; node < trace.nodes.size(); ++node)
+    add_process(kFirstNode + static_cast<int>(node), "node " + trace.nodes[node]);
+  for (std::size_t rank = 0; rank < trace.size(); ++rank) {
+    if (!activities.ranks[rank].present) continue;
+    AddTrack(ProcessOf(trace, rank), rank + 1, fmt::format("rank {}", rank), rank, text);
+  }
   AddCauses(losses, text);
   std::vector<std::string> names;
   for (const Region& region : trace.regions) names.push_back(Quoted(region.name));
