@@ -29,13 +29,6 @@ constexpr double kSecondsAnHour = 3600;
 constexpr Factor kShown[] = {Factor::kParallelEfficiency, Factor::kLoadBalance, Factor::kCommunicationEfficiency,
                              Factor::kSerialization, Factor::kTransfer};
 
-std::string FileOwner(const fs::path& file) {
-  struct stat status {};
-  if (stat(file.c_str(), &status) != 0) return "";
-  const passwd* user = getpwuid(status.st_uid);
-  return user != nullptr ? user->pw_name : fmt::format("{}", status.st_uid);
-}
-
 // Numbers that are none, or cannot be, are as good as missing ones.
 std::optional<double> NumberIn(const OrderedJson& object, const std::string& key) {
   const auto found = object.find(key);
@@ -53,14 +46,6 @@ std::int64_t CountIn(const OrderedJson& object, const char* key, std::int64_t ot
   constexpr double kMost = 1e9;  // as of measured runs
   const auto value = NumberIn(object, key);
   return value && *value >= 1 && *value <= kMost ? static_cast<std::int64_t>(*value) : otherwise;
-}
-
-void ReadFactors(const OrderedJson& region, CollectedJob& job) {
-  const auto factors = region.find("factors");
-  if (factors == region.end() || !factors->is_object()) return;
-  for (const Factor factor : kShown) {
-    if (const auto value = NumberIn(*factors, std::string(Describe(factor).id))) job.factors[factor] = *value;
-  }
 }
 
 // Nothing where the text is no measured run or has no whole run.
@@ -84,7 +69,12 @@ std::optional<CollectedJob> JobFromRun(const OrderedJson& run) {
       if (word.is_string()) job.command += (job.command.empty() ? "" : " ") + word.get<std::string>();
     }
   }
-  ReadFactors(regions->front(), job);
+  if (const auto factors = regions->front().find("factors");
+      factors != regions->front().end() && factors->is_object()) {
+    for (const Factor factor : kShown) {
+      if (const auto value = NumberIn(*factors, std::string(Describe(factor).id))) job.factors[factor] = *value;
+    }
+  }
   if (const auto efficiency = job.factors[Factor::kParallelEfficiency]) {
     job.lost_core_hours =
         static_cast<double>(job.cores) * job.elapsed * std::max(0.0, 1 - *efficiency) / kSecondsAnHour;
@@ -117,7 +107,11 @@ void ReadJob(const fs::path& file, const fs::path& folder, CollectedJobs& jobs, 
     diagnostics.Add(kFileUnreadable, 1, name);
     return;
   }
-  job->owner = FileOwner(file);
+  struct stat status {};
+  if (stat(file.c_str(), &status) == 0) {
+    const passwd* user = getpwuid(status.st_uid);
+    job->owner = user != nullptr ? user->pw_name : fmt::format("{}", status.st_uid);
+  }
   job->file = name;
   jobs.jobs.push_back(std::move(*job));
 }
@@ -127,15 +121,6 @@ double Key(const CollectedJob& job, JobOrder order) {
   constexpr double kLast = std::numeric_limits<double>::infinity();
   if (order == JobOrder::kLost) return job.lost_core_hours ? -*job.lost_core_hours : kLast;
   return order == JobOrder::kEfficiency ? job.factors[Factor::kParallelEfficiency].value_or(kLast) : 0;
-}
-
-void Sort(std::vector<CollectedJob>& jobs, JobOrder order) {
-  std::ranges::sort(jobs, {}, &CollectedJob::file);
-  std::ranges::stable_sort(jobs, [&](const CollectedJob& a, const CollectedJob& b) {
-    if (order == JobOrder::kStarted) return a.started > b.started;
-    if (order == JobOrder::kProgram) return std::tie(a.program, a.cores) < std::tie(b.program, b.cores);
-    return Key(a, order) < Key(b, order);
-  });
 }
 
 }  // namespace
@@ -208,7 +193,12 @@ CollectedJobs ReadJobs(const fs::path& folder, JobOrder order) {
     entry.increment(code);
   }
   if (code) throw Error(ErrorKind::kInput, folder.string(), "cannot be read: " + code.message());
-  Sort(jobs.jobs, order);
+  std::ranges::sort(jobs.jobs, {}, &CollectedJob::file);
+  std::ranges::stable_sort(jobs.jobs, [&](const CollectedJob& a, const CollectedJob& b) {
+    if (order == JobOrder::kStarted) return a.started > b.started;
+    if (order == JobOrder::kProgram) return std::tie(a.program, a.cores) < std::tie(b.program, b.cores);
+    return Key(a, order) < Key(b, order);
+  });
   jobs.findings = diagnostics.findings();
   return jobs;
 }

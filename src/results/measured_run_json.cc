@@ -104,14 +104,6 @@ void CheckTimes(const RegionInFile& region, const JsonPlace& at) {
   if (of_mpi && !Agree(*of_mpi, average / elapsed)) contradict("mpiParallelEfficiency", "usefulAverage");
 }
 
-void CheckRun(const RunInFile& run, const JsonPlace& at) {
-  if (!run.missing_ranks.empty()) {
-    at.Fail(fmt::format("has no data of {} of its {} ranks", run.missing_ranks.size(), run.ranks),
-            "measure the run again");
-  }
-  if (run.regions.front().name != kWholeRun) JsonPlace(at, "regions").Fail("does not begin with the whole run");
-}
-
 }  // namespace
 
 Fields<NodeInFile> FieldsOf(Described<NodeInFile>) {
@@ -216,18 +208,16 @@ Fields<RunInFile> FieldsOf(Described<RunInFile>) {
       }}
       .File(kMeasuredRunFormat, kMeasuredRunVersion, kMeasuredRunVersion, "measured run")
       .WithChecksum()
-      .After([](T& run, const JsonPlace& at) { CheckRun(run, at); });
+      .After([](T& run, const JsonPlace& at) {
+        if (!run.missing_ranks.empty()) {
+          at.Fail(fmt::format("has no data of {} of its {} ranks", run.missing_ranks.size(), run.ranks),
+                  "measure the run again");
+        }
+        if (run.regions.front().name != kWholeRun) JsonPlace(at, "regions").Fail("does not begin with the whole run");
+      });
 }
 
 namespace {
-
-// A region may have the name that the whole run has in tables, which would make it another run of the whole.
-std::string PhaseName(const std::string& region) {
-  constexpr std::string_view kBefore = "region ";
-  std::string_view rest = region;
-  while (rest.starts_with(kBefore)) rest.remove_prefix(kBefore.size());
-  return rest == kPhaseOfWhole || rest == kWholeRun ? std::string(kBefore) + region : region;
-}
 
 void AddRegion(const RunInFile& run, const RegionInFile& region, const std::string& file, FactorTable& table) {
   const bool is_whole = &region == &run.regions.front();
@@ -243,7 +233,12 @@ void AddRegion(const RunInFile& run, const RegionInFile& region, const std::stri
   FactorRow row;
   row.values = region.factors;
   row.series = run.program;
-  row.phase = is_whole ? std::string(kPhaseOfWhole) : PhaseName(region.name);
+  // A region may have the name that the whole run has in tables, which would make it another run of the whole.
+  constexpr std::string_view kBefore = "region ";
+  std::string_view rest = region.name;
+  while (rest.starts_with(kBefore)) rest.remove_prefix(kBefore.size());
+  const bool is_named_whole = rest == kPhaseOfWhole || rest == kWholeRun;
+  row.phase = is_whole ? std::string(kPhaseOfWhole) : (is_named_whole ? std::string(kBefore) : "") + region.name;
   row.ranks = run.ranks;
   row.threads = run.threads;
   if (region.threads) {
@@ -268,7 +263,18 @@ constexpr std::pair<const char*, const char*> kWarnings[] = {
 constexpr std::string_view kSeenOtherwise[] = {"aborted", "mpiError",     "endedBySignal", "notFinalized",
                                                "lost",    "ranksMissing", "nothingUseful", "regionOnSomeRanks"};
 
-void AddWarnings(const RunInFile& run, const std::string& file, FactorTable& table) {
+// Returns the job of the run.
+std::string AddFile(const std::string& file, const std::string& text, FactorTable& table) {
+  const OrderedJson json = fields_internal::ParseJson(text, file);
+  if (!json.is_object() || json.value("format", "") != kMeasuredRunFormat) {
+    throw Error(ErrorKind::kInput, file, "is not a measured run",
+                "several files at once must all be results of farscale measure");
+  }
+  const auto run = FromJson<RunInFile>(json, file);
+  CheckChecksum(json, file, table.findings);
+  if (run.ending != "finalized") {
+    AddWarning(table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file);
+  }
   for (Finding warning : run.warnings) {
     warning.count = 1;
     warning.example = file;
@@ -282,21 +288,6 @@ void AddWarnings(const RunInFile& run, const std::string& file, FactorTable& tab
     }
     if (is_kept) MergeFindings({warning}, table.findings);
   }
-}
-
-// Returns the job of the run.
-std::string AddFile(const std::string& file, const std::string& text, FactorTable& table) {
-  const OrderedJson json = fields_internal::ParseJson(text, file);
-  if (!json.is_object() || json.value("format", "") != kMeasuredRunFormat) {
-    throw Error(ErrorKind::kInput, file, "is not a measured run",
-                "several files at once must all be results of farscale measure");
-  }
-  const auto run = FromJson<RunInFile>(json, file);
-  CheckChecksum(json, file, table.findings);
-  if (run.ending != "finalized") {
-    AddWarning(table, "runNotFinalized", "runs ended before MPI_Finalize and count until then", file);
-  }
-  AddWarnings(run, file, table);
   for (const RegionInFile& region : run.regions) AddRegion(run, region, file, table);
   return run.job;
 }

@@ -38,21 +38,6 @@ void SetParameters(FittedModel& fit, const std::vector<FittedParameter>& paramet
   }
 }
 
-Dictionary<double> ParametersByName(const CandidateModel& candidate) {
-  Dictionary<double> parameters;
-  for (std::size_t i = 0; i < candidate.parameters.size(); ++i) {
-    parameters.emplace_back(candidate.names[i], candidate.parameters[i]);
-  }
-  return parameters;
-}
-
-void SetParametersByName(CandidateModel& candidate, const Dictionary<double>& parameters) {
-  for (const auto& [name, value] : parameters) {
-    candidate.names.push_back(name);
-    candidate.parameters.push_back(value);
-  }
-}
-
 }  // namespace
 
 std::vector<std::pair<FitOutcome, std::string>> NamesOf(Described<FitOutcome>) {
@@ -135,15 +120,27 @@ Fields<FittedModel> FieldsOf(Described<FittedModel>) {
 
 Fields<CandidateModel> FieldsOf(Described<CandidateModel>) {
   using T = CandidateModel;
+  const auto parameters = Via<T, Dictionary<double>>(
+      [](const T& candidate) {
+        Dictionary<double> by_name;
+        for (std::size_t i = 0; i < candidate.parameters.size(); ++i) {
+          by_name.emplace_back(candidate.names[i], candidate.parameters[i]);
+        }
+        return by_name;
+      },
+      [](T& candidate, const Dictionary<double>& by_name) {
+        for (const auto& [name, value] : by_name) {
+          candidate.names.push_back(name);
+          candidate.parameters.push_back(value);
+        }
+      });
   return Fields<T>{"projection/rival",
                    {
                        Property<&T::model>(),
                        Property<&T::dimension>().AtLeast(1),
                        Property<&T::outcome>(),
                        Property<&T::weight>("Of the model in the average of all").AtLeast(0).AtMost(1).Later(),
-                       Field<T>("parameters", Via<T, Dictionary<double>>(ParametersByName, SetParametersByName),
-                                "By name; empty where there is no fit")
-                           .Later(),
+                       Field<T>("parameters", parameters, "By name; empty where there is no fit").Later(),
                        Property<&T::values>("At the targets; empty where the model is of no use there").Later(),
                    }}
       .Obsolete({"aicc", "leftOutError"});
@@ -182,25 +179,15 @@ Fields<PredictorValues> FieldsOf(Described<PredictorValues>) {
           }};
 }
 
-namespace {
-
-// A value at a target, with its level.
-Fields<ProjectedValue> TargetFields() {
-  using T = ProjectedValue;
-  const auto level = [](const T& target, const JsonPlace& at) {
-    return ReliabilityOf(at.Within<PhaseProjection>(), at.Within<FactorProjection>().factor, target.cores);
-  };
-  Fields<T> fields = FieldsOf<T>();
-  fields.data.definition = "projection/target";
-  fields.data.fields.push_back(Computed<T>("reliability", level).Later().all().front());
-  return fields;
-}
-
-}  // namespace
-
 Fields<FactorProjection> FieldsOf(Described<FactorProjection>) {
   using T = FactorProjection;
   const auto is_fitted = [](const T& projection) { return !projection.is_product; };
+  const auto level = [](const ProjectedValue& target, const JsonPlace& at) {
+    return ReliabilityOf(at.Within<PhaseProjection>(), at.Within<FactorProjection>().factor, target.cores);
+  };
+  auto target = FieldsOf<ProjectedValue>();
+  target.data.definition = "projection/target";
+  target.data.fields.push_back(Computed<ProjectedValue>("reliability", level).Later().all().front());
   return Fields<T>{
       "projection/factorProjection",
       {
@@ -210,7 +197,7 @@ Fields<FactorProjection> FieldsOf(Described<FactorProjection>) {
           Field("rivals", &T::candidates, "All models that were tried, by weight; the first is that of the fit")
               .When(is_fitted),
           Property<&T::measured>(),
-          Property<&T::targets>(ListOf<ProjectedValue>(FormOfFields(TargetFields()))),
+          Property<&T::targets>(ListOf<ProjectedValue>(FormOfFields(std::move(target)))),
           Property<&T::curve>("The same on a fine grid"),
           Property<&T::grown>("Values of grown runs [docs/growth.md]; absent without any")
               .OrMissing()

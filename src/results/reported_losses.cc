@@ -19,23 +19,6 @@ constexpr std::size_t kRanks = 2;
 
 double Rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
-// The paths with most of anything that has a table.
-std::vector<PathRecord> ReportedPaths(const LossRecord& losses, std::size_t most) {
-  std::set<std::string> reported;
-  const auto add = [&](auto value) {
-    for (const PathRecord* path : LargestPaths(losses, most, value)) reported.insert(path->path);
-  };
-  add([](const PathRecord& path) { return path.total.Costs(); });
-  add([](const PathRecord& path) { return path.total.Waiting(); });
-  add([](const PathRecord& path) { return path.total.wrong_order; });
-  add([](const PathRecord& path) { return path.total.critical; });
-  std::vector<PathRecord> paths;
-  for (const PathRecord& path : losses.paths) {
-    if (reported.count(path.path) > 0) paths.push_back(path);
-  }
-  return paths;
-}
-
 // Zero but for the largest, of equals the first.
 void KeepLargest(std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
@@ -56,7 +39,15 @@ void ShortenRanks(std::optional<LoadShape>& shape) {
 LossRecord Reduced(const LossRecord& losses, const LossDetail& detail) {
   LossRecord reduced = losses;
   reduced.findings.clear();
-  reduced.paths = ReportedPaths(losses, detail.rows);
+  std::set<std::string> reported;  // paths with most of anything that has a table
+  const auto add = [&](auto value) {
+    for (const PathRecord* path : LargestPaths(losses, detail.rows, value)) reported.insert(path->path);
+  };
+  add([](const PathRecord& path) { return path.total.Costs(); });
+  add([](const PathRecord& path) { return path.total.Waiting(); });
+  add([](const PathRecord& path) { return path.total.wrong_order; });
+  add([](const PathRecord& path) { return path.total.critical; });
+  std::erase_if(reduced.paths, [&](const PathRecord& path) { return !reported.contains(path.path); });
   std::size_t number = 0;
   for (PathRecord& path : reduced.paths) {
     const bool has_map = ++number <= detail.maps && !path.raster.cells.empty();

@@ -4,38 +4,6 @@
 #include <cmath>
 
 namespace farscale {
-namespace {
-
-// One record for the iterations [first, end), at least one.
-IterationRecord JoinRecords(const std::vector<IterationRecord>& all, std::size_t first, std::size_t end) {
-  IterationRecord joined = all[first];
-  double elapsed = 0, useful = 0, efficiency = 0, balance = 0, disturbance = 0;
-  joined.iterations = 0;
-  joined.left_out = 0;
-  for (std::size_t i = first; i < end; ++i) {
-    const IterationRecord& one = all[i];
-    const auto weight = static_cast<double>(one.iterations);
-    elapsed += weight * one.elapsed;
-    useful += weight * one.useful;
-    efficiency += weight * one.parallel_efficiency;
-    balance += weight * one.load_balance;
-    disturbance += weight * one.disturbance.value_or(0);
-    joined.begin = std::min(joined.begin, one.begin);
-    joined.end = std::max(joined.end, one.end);
-    joined.iterations += one.iterations;
-    joined.left_out += one.left_out;
-    if (joined.reason.empty()) joined.reason = one.reason;
-  }
-  const auto count = static_cast<double>(joined.iterations);
-  joined.elapsed = elapsed / count;
-  joined.useful = useful / count;
-  joined.parallel_efficiency = efficiency / count;
-  joined.load_balance = balance / count;
-  if (joined.disturbance) joined.disturbance = disturbance / count;
-  return joined;
-}
-
-}  // namespace
 
 std::optional<double> OfferTerms::NodesFor(double cores, std::int64_t threads) const {
   if (!cores_per_node) return std::nullopt;
@@ -67,7 +35,30 @@ void JoinIterations(std::vector<IterationRecord>& iterations, std::size_t most) 
   if (together < 2) return;
   std::vector<IterationRecord> joined;
   for (std::size_t first = 0; first < iterations.size(); first += together) {
-    joined.push_back(JoinRecords(iterations, first, std::min(first + together, iterations.size())));
+    IterationRecord& record = joined.emplace_back(iterations[first]);
+    double elapsed = 0, useful = 0, efficiency = 0, balance = 0, disturbance = 0;
+    record.iterations = 0;
+    record.left_out = 0;
+    for (std::size_t i = first; i < std::min(first + together, iterations.size()); ++i) {
+      const IterationRecord& one = iterations[i];
+      const auto weight = static_cast<double>(one.iterations);
+      elapsed += weight * one.elapsed;
+      useful += weight * one.useful;
+      efficiency += weight * one.parallel_efficiency;
+      balance += weight * one.load_balance;
+      disturbance += weight * one.disturbance.value_or(0);
+      record.begin = std::min(record.begin, one.begin);
+      record.end = std::max(record.end, one.end);
+      record.iterations += one.iterations;
+      record.left_out += one.left_out;
+      if (record.reason.empty()) record.reason = one.reason;
+    }
+    const auto count = static_cast<double>(record.iterations);
+    record.elapsed = elapsed / count;
+    record.useful = useful / count;
+    record.parallel_efficiency = efficiency / count;
+    record.load_balance = balance / count;
+    if (record.disturbance) record.disturbance = disturbance / count;
   }
   iterations = std::move(joined);
 }

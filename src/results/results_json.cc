@@ -34,18 +34,6 @@ std::string FormatName(const Json& json) {
               "allocation an application for computing time");
 }
 
-// CSV tables are recognized by their heading, so that their errors do not mention JSON.
-void RequireNoTable(std::string_view text, const std::string& file) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = Trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line.front() == '#') continue;
-    if (line.front() != '{' && line.find_first_of(", \t") != std::string_view::npos) RefuseTable(file);
-    return;
-  }
-}
-
 // In results before version 2 groups of ranks are in the texts of their phases; which texts, the table knows, because
 // it knows their ranks. A phase with the same text as a group leaves it open which of them the others are about.
 void FindGroupsInOldTexts(Results& results, const std::string& file) {
@@ -195,7 +183,15 @@ std::string WriteResultsJson(const Results& results) {
 }
 
 Results ReadResultsJsonUnchecked(const std::string& text, const std::string& file) {
-  RequireNoTable(text, file);
+  // CSV tables are recognized by their heading, so that their errors do not mention JSON.
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = Trim(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.empty() || line.front() == '#') continue;
+    if (line.front() != '{' && line.find_first_of(", \t") != std::string_view::npos) RefuseTable(file);
+    break;
+  }
   const Json json = ParseJson(text, file);
   if (FormatName(json) == "farscale-factors") RefuseTable(file);
   if (FormatName(json) == kMeasuredRunFormat) RefuseTable(file, "is what farscale measure found of a run");
@@ -282,8 +278,6 @@ FactorTable ReadTableOfRuns(const std::vector<std::string>& paths) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::array<std::string_view, 5> kCoresNames = {"cores", "ranks", "processes", "np", "n"};
 constexpr std::string_view kThreadsName = "threads";
 
@@ -306,18 +300,6 @@ std::int64_t WholeNumber(const std::string& name, const std::string& text, const
   if (!ParseInteger(text, value) || value < 1 || value > kMost)
     RefuseMeasurement(where, fmt::format("has '{}' as {}, which is no number of them", text, name));
   return value;
-}
-
-std::vector<double> MeasuredTimes(const Json& json, const std::string& where) {
-  const bool has_all = json.contains("times") && json["times"].is_array() && !json["times"].empty();
-  const Json all = has_all ? json["times"] : Json::array({json.value("mean", Json())});
-  std::vector<double> times;
-  for (const Json& time : all) {
-    if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>()))
-      RefuseMeasurement(where, "has no times", "hyperfine --export-json writes them");
-    times.push_back(time.get<double>());
-  }
-  return times;
 }
 
 // The measurement of one command: a row for every time, without its repeat.
@@ -344,9 +326,12 @@ std::vector<FactorRow> RowsOfMeasurement(const Json& json, const std::string& wh
   row.ranks = *processes;
   row.cores = row.ranks * row.threads;
   std::vector<FactorRow> rows;
-  for (const double seconds : MeasuredTimes(json, where)) {
+  const bool has_all = json.contains("times") && json["times"].is_array() && !json["times"].empty();
+  for (const Json& time : has_all ? json["times"] : Json::array({json.value("mean", Json())})) {
+    if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>()))
+      RefuseMeasurement(where, "has no times", "hyperfine --export-json writes them");
     rows.push_back(row);
-    rows.back().runtime = seconds;
+    rows.back().runtime = time.get<double>();
   }
   return rows;
 }
