@@ -127,45 +127,6 @@ std::string DescriptionOf(const Results& results, const PhaseId& phase) {
   return "";
 }
 
-// Cores of a node in the run with the fullest nodes. Nodes of one core are names of processes or of containers.
-std::optional<double> CoresPerNode(const std::vector<FactorRow>& rows) {
-  std::optional<double> most;
-  for (const FactorRow& row : rows) {
-    if (!row.nodes || *row.nodes < 1) continue;
-    most = std::max(most.value_or(0), static_cast<double>(row.cores) / static_cast<double>(*row.nodes));
-  }
-  return most.value_or(0) > 1 ? most : std::nullopt;
-}
-
-void CountRuns(AllocationTerms& terms) {
-  AllocationPack& pack = terms.pack;
-  pack.counts = terms.counts.size();
-  for (const RunsAt& runs : terms.counts) {
-    pack.runs += runs.rows.size();
-    pack.repeated_counts += runs.rows.size() > 1 ? 1 : 0;
-  }
-  pack.cores_per_node = CoresPerNode(terms.rows);
-}
-
-void ChooseIterations(AllocationTerms& terms) {
-  AllocationPack& pack = terms.pack;
-  const std::optional<double> planned =
-      terms.options.iterations ? terms.options.iterations : terms.results.problem.iterations;
-  pack.are_planned = planned.has_value();
-  pack.iterations = planned.value_or(terms.baseline->rows.front()->iterations);
-  pack.is_of_runs = !planned && pack.iterations == 1 && pack.phase.IsUnnamed() && KnowsTimesOnly(terms.results.table);
-}
-
-// Where a row is uncertain and has no number, the low end of the interval.
-double LargestEfficiency(const AllocationPack& pack) {
-  double largest = 0;
-  for (const AllocationRow& row : pack.rows) {
-    largest = std::max(largest, row.efficiency.value.value_or(0));
-    if (!row.efficiency.value && row.efficiency.interval80) largest = std::max(largest, row.efficiency.interval80->low);
-  }
-  return largest;
-}
-
 void AddProjected(AllocationTerms& terms) {
   AllocationPack& pack = terms.pack;
   const FactorProjection* projection = terms.projection;
@@ -207,12 +168,6 @@ std::vector<double> WorkOf(const RunsAt& runs, Scaling scaling) {
   return work;
 }
 
-// Rows about some of the ranks have times of all and factors of their own.
-bool IsAboutAllRanks(const std::vector<FactorRow>& rows) {
-  return std::all_of(rows.begin(), rows.end(),
-                     [](const FactorRow& row) { return row.ranks * row.threads == row.cores; });
-}
-
 std::vector<Pair> PairsOf(const AllocationTerms& terms, Scaling scaling) {
   std::vector<std::vector<double>> work;
   for (const RunsAt& runs : terms.counts) work.push_back(WorkOf(runs, scaling));
@@ -247,7 +202,9 @@ std::vector<std::string> Different(const std::vector<Pair>& pairs) {
 }
 
 std::string CheckTimes(const AllocationTerms& terms) {
-  if (!terms.pack.scaling || !IsAboutAllRanks(terms.rows)) return "";
+  // Rows about some of the ranks have times of all and factors of their own.
+  const auto is_about_all = [](const FactorRow& row) { return row.ranks * row.threads == row.cores; };
+  if (!terms.pack.scaling || !std::ranges::all_of(terms.rows, is_about_all)) return "";
   const Scaling scaling = *terms.pack.scaling, other = scaling == Scaling::kStrong ? Scaling::kWeak : Scaling::kStrong;
   const std::vector<Pair> pairs = PairsOf(terms, scaling);
   const std::vector<std::string> different = Different(pairs);
@@ -263,23 +220,6 @@ std::string CheckTimes(const AllocationTerms& terms) {
   return Join(different, ", ");
 }
 
-std::vector<std::pair<double, double>> CheckSizes(const AllocationPack& pack) {
-  if (!pack.scaling) return {};
-  const auto size_of = [&](const AllocationRow& row) {
-    return *pack.scaling == Scaling::kStrong ? row.size : row.portion;
-  };
-  const auto baseline = std::ranges::find_if(pack.rows, &AllocationRow::is_baseline);
-  const std::optional<double> expected = size_of(*baseline);
-  std::vector<std::pair<double, double>> others;
-  for (const AllocationRow& row : pack.rows) {
-    const std::optional<double> size = size_of(row);
-    if (!row.is_measured || !size || !expected || std::fabs(*size / *expected - 1) < kSameSize) continue;
-    if (others.empty()) others.emplace_back(baseline->cores, *expected);
-    others.emplace_back(row.cores, *size);
-  }
-  return others;
-}
-
 // Runs whose efficiency by times is not that by factors, beyond noise, and problem sizes that do not go with the
 // scaling. Throws a usage error where times and factors agree with the other kind of scaling and not with the one
 // stated, and where the runs of the phase exclude it.
@@ -291,7 +231,18 @@ void FindContradictions(AllocationTerms& terms) {
   const auto says_it = [&](const std::string& doubt) { return doubt.find(work) != std::string::npos; };
   if (std::ranges::none_of(pack.doubts, says_it)) pack.unlike_work = work;
   pack.contradicting_efficiencies = CheckTimes(terms);
-  pack.contradicting_sizes = CheckSizes(pack);
+  if (!pack.scaling) return;
+  const auto size_of = [&](const AllocationRow& row) {
+    return *pack.scaling == Scaling::kStrong ? row.size : row.portion;
+  };
+  const auto baseline = std::ranges::find_if(pack.rows, &AllocationRow::is_baseline);
+  const std::optional<double> expected = size_of(*baseline);
+  for (const AllocationRow& row : pack.rows) {
+    const std::optional<double> size = size_of(row);
+    if (!row.is_measured || !size || !expected || std::fabs(*size / *expected - 1) < kSameSize) continue;
+    if (pack.contradicting_sizes.empty()) pack.contradicting_sizes.emplace_back(baseline->cores, *expected);
+    pack.contradicting_sizes.emplace_back(row.cores, *size);
+  }
 }
 
 }  // namespace
@@ -328,12 +279,31 @@ AllocationPack MakeAllocationPack(const Results& results, const AllocationOption
   pack.phase_description = DescriptionOf(results, pack.phase);
   pack.is_scaling_shown = pack.scaling && !results.table.scaling;
   pack.required = options.efficiency;
-  CountRuns(terms);
-  ChooseIterations(terms);
+  pack.counts = terms.counts.size();
+  for (const RunsAt& runs : terms.counts) {
+    pack.runs += runs.rows.size();
+    pack.repeated_counts += runs.rows.size() > 1 ? 1 : 0;
+  }
+  for (const FactorRow& row : terms.rows) {
+    if (!row.nodes || *row.nodes < 1) continue;
+    const double of_node = static_cast<double>(row.cores) / static_cast<double>(*row.nodes);
+    pack.cores_per_node = std::max(pack.cores_per_node.value_or(0), of_node);
+  }
+  // Nodes of one core are names of processes or of containers.
+  if (pack.cores_per_node.value_or(0) <= 1) pack.cores_per_node.reset();
+  const std::optional<double> planned = options.iterations ? options.iterations : results.problem.iterations;
+  pack.are_planned = planned.has_value();
+  pack.iterations = planned.value_or(terms.baseline->rows.front()->iterations);
+  pack.is_of_runs = !planned && pack.iterations == 1 && pack.phase.IsUnnamed() && KnowsTimesOnly(results.table);
   for (const RunsAt& runs : terms.counts) pack.rows.push_back(MeasuredRow(terms, runs));
   AddProjected(terms);
   pack.recommendation = Recommend(terms);
-  pack.superlinear = WhySuperlinear(terms.rows, LargestEfficiency(pack), terms.baseline->cores);
+  double largest_efficiency = 0;  // where a row is uncertain and has no number, the low end of the interval
+  for (const AllocationRow& row : pack.rows) {
+    const double low = row.efficiency.interval80 ? row.efficiency.interval80->low : 0;
+    largest_efficiency = std::max(largest_efficiency, row.efficiency.value.value_or(low));
+  }
+  pack.superlinear = WhySuperlinear(terms.rows, largest_efficiency, terms.baseline->cores);
   FindContradictions(terms);
   return pack;
 }

@@ -46,40 +46,29 @@ std::vector<double> RunsAt::Values(Factor factor) const {
 
 namespace {
 
-void ChooseSeries(AllocationTerms& terms) {
-  const std::vector<std::string> known = terms.results.table.Series();
-  if (known.empty()) throw Error(ErrorKind::kNotEnoughData, "", "the results have no runs");
-  terms.pack.series = terms.options.series.value_or(known.front());
-  if (std::find(known.begin(), known.end(), terms.pack.series) != known.end()) return;
-  throw Error(ErrorKind::kUsage, "--series", "no series '" + terms.pack.series + "' in the results",
-              "there are " + Join(known, ", "));
-}
-
-// A group alone is enough where one phase has it.
-void ChooseGroup(const std::vector<PhaseId>& known, AllocationTerms& terms) {
-  std::vector<PhaseId> groups, named;
-  for (const PhaseId& id : known) {
-    if (id.IsGroup()) groups.push_back(id);
-    if (id.group == *terms.options.group && (!terms.options.phase || id.name == *terms.options.phase))
-      named.push_back(id);
-  }
-  if (named.size() > 1) {
-    throw Error(ErrorKind::kUsage, "--group",
-                fmt::format("there is a group '{}' of {} phases", *terms.options.group, named.size()),
-                "say which with --phase: " + Join(TextsOf(named), ", "));
-  }
-  if (named.empty()) {
-    throw Error(ErrorKind::kUsage, "--group",
-                fmt::format("no group '{}'{} in the results", *terms.options.group,
-                            terms.options.phase ? " of phase '" + *terms.options.phase + "'" : ""),
-                groups.empty() ? "they have no groups of ranks" : "there are " + Join(TextsOf(groups), ", "));
-  }
-  terms.pack.phase = named.front();
-}
-
 void ChoosePhase(AllocationTerms& terms) {
   const std::vector<PhaseId> known = terms.results.table.Phases(terms.pack.series);
-  if (terms.options.group) return ChooseGroup(known, terms);
+  if (terms.options.group) {
+    std::vector<PhaseId> groups, named;
+    for (const PhaseId& id : known) {
+      if (id.IsGroup()) groups.push_back(id);
+      if (id.group == *terms.options.group && (!terms.options.phase || id.name == *terms.options.phase))
+        named.push_back(id);
+    }
+    if (named.size() > 1) {
+      throw Error(ErrorKind::kUsage, "--group",
+                  fmt::format("there is a group '{}' of {} phases", *terms.options.group, named.size()),
+                  "say which with --phase: " + Join(TextsOf(named), ", "));
+    }
+    if (named.empty()) {
+      throw Error(ErrorKind::kUsage, "--group",
+                  fmt::format("no group '{}'{} in the results", *terms.options.group,
+                              terms.options.phase ? " of phase '" + *terms.options.phase + "'" : ""),
+                  groups.empty() ? "they have no groups of ranks" : "there are " + Join(TextsOf(groups), ", "));
+    }
+    terms.pack.phase = named.front();  // a group alone is enough where one phase has it
+    return;
+  }
   const std::optional<PhaseId> found = terms.options.phase ? PhaseByText(known, *terms.options.phase)
                                                            : MostImportantPhase(terms.results.table, terms.pack.series);
   if (!found) {
@@ -119,22 +108,17 @@ void ChooseBasis(AllocationTerms& terms) {
               "a scaling table needs the column runtime, globalEfficiency, speedup or parallelEfficiency");
 }
 
-void ChooseProjection(AllocationTerms& terms) {
-  terms.phase_projection = ProjectionOf(terms.results, terms.pack.series, terms.pack.phase);
-  if (terms.phase_projection == nullptr) return;
-  const Factor factor = terms.pack.basis.value_or(Factor::kSpeedup);
-  const FactorProjection* found = terms.phase_projection->Find(factor);
-  const auto at_baseline = terms.MeasuredOf(terms.baseline->Values(factor));
-  if (found == nullptr || found->curve.empty() || !at_baseline) return;
-  terms.projection = found;
-  terms.projected_baseline = at_baseline->value;
-}
-
 }  // namespace
 
 AllocationTerms GatherTerms(const Results& results, const AllocationOptions& options, AllocationPack& pack) {
   AllocationTerms terms{results, options, pack, {}, {}};
-  ChooseSeries(terms);
+  const std::vector<std::string> known = results.table.Series();
+  if (known.empty()) throw Error(ErrorKind::kNotEnoughData, "", "the results have no runs");
+  pack.series = options.series.value_or(known.front());
+  if (std::ranges::find(known, pack.series) == known.end()) {
+    throw Error(ErrorKind::kUsage, "--series", "no series '" + pack.series + "' in the results",
+                "there are " + Join(known, ", "));
+  }
   ChoosePhase(terms);
   terms.rows = results.table.Rows(pack.series, pack.phase);
   terms.counts = CountsOf(terms.rows);
@@ -144,7 +128,14 @@ AllocationTerms GatherTerms(const Results& results, const AllocationOptions& opt
   std::vector<std::vector<double>> repeats;
   for (const RunsAt& runs : terms.counts) repeats.push_back(terms.BasisValues(runs));
   pack.noise = NoiseOfRepeats(repeats);
-  ChooseProjection(terms);
+  terms.phase_projection = ProjectionOf(results, pack.series, pack.phase);
+  if (terms.phase_projection == nullptr) return terms;
+  const Factor factor = pack.basis.value_or(Factor::kSpeedup);
+  const FactorProjection* found = terms.phase_projection->Find(factor);
+  const auto at_baseline = terms.MeasuredOf(terms.baseline->Values(factor));
+  if (found == nullptr || found->curve.empty() || !at_baseline) return terms;
+  terms.projection = found;
+  terms.projected_baseline = at_baseline->value;
   return terms;
 }
 
