@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -61,19 +62,6 @@ std::optional<std::size_t> LeadOf(const WhatIf& what_if, const BalanceCase& one)
   return without && time_of(*without) <= time_of(one.ranking.front()) ? without : one.ranking.front();
 }
 
-// In a case times compare, so by those; in the order of the ranking where they are the same.
-void RankIn(const WhatIf& what_if, BalanceCase& one) {
-  for (const std::size_t i : what_if.by_time) {
-    if (IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.ranking.push_back(i);
-  }
-  SortByLongRun(one.ranking, [&](std::size_t i) {
-    return std::pair(LongRunIterationOf(what_if, what_if.outcomes[i]), what_if.outcomes[i].makespan);
-  });
-  for (const std::size_t i : what_if.by_robustness) {
-    if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
-  }
-}
-
 }  // namespace
 
 std::vector<BalanceCase> CasesOf(const WhatIf& what_if) {
@@ -94,7 +82,16 @@ std::vector<BalanceCase> CasesOf(const WhatIf& what_if) {
     }
   }
   for (BalanceCase& one : cases) {
-    RankIn(what_if, one);
+    for (const std::size_t i : what_if.by_time) {
+      if (IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.ranking.push_back(i);
+    }
+    // In a case times compare, so by those; in the order of the ranking where they are the same.
+    SortByLongRun(one.ranking, [&](std::size_t i) {
+      return std::pair(LongRunIterationOf(what_if, what_if.outcomes[i]), what_if.outcomes[i].makespan);
+    });
+    for (const std::size_t i : what_if.by_robustness) {
+      if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
+    }
     one.lead = LeadOf(what_if, one);
   }
   std::stable_sort(cases.begin(), cases.end(), [](const BalanceCase& a, const BalanceCase& b) {
@@ -244,59 +241,6 @@ std::vector<std::size_t> BestOfStrategies(const WhatIf& what_if, const BalanceCa
   return told;
 }
 
-namespace {
-
-using Nodes = std::vector<std::int32_t>;
-
-// Ranks of a node take its slots in their order.
-std::string OpenMpi(const Nodes& nodes) {
-  std::string text;
-  std::map<std::int32_t, int> slots;
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-    text += fmt::format("rank {}=+n{} slot={}\n", rank, nodes[rank], slots[nodes[rank]]++);
-  }
-  return text;
-}
-
-// Lines of a shell script after which `host n` prints the name of node n of the job.
-std::string NamesOfNodes(std::size_t nodes) {
-  return fmt::format(
-      "set -eu\nhosts=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\")\n"
-      "[ \"$(echo \"$hosts\" | wc -l)\" -ge {0} ] || "
-      "{{ echo \"$0: the job needs {0} nodes\" >&2; exit 1; }}\n"
-      "host() {{ echo \"$hosts\" | sed -n \"$(($1 + 1))p\"; }}\n",
-      nodes);
-}
-
-std::string Slurm(const Nodes& nodes, std::size_t count) {
-  return fmt::format(
-      "#!/bin/sh\n# In the job: sh hosts.slurm > hosts; SLURM_HOSTFILE=hosts srun "
-      "--distribution=arbitrary -n {} PROGRAM\n{}for node in {}; do host \"$node\"; done\n",
-      nodes.size(), NamesOfNodes(count), fmt::join(nodes, " "));
-}
-
-std::string RankOrder(const Nodes& nodes) {
-  std::vector<std::size_t> ranks(nodes.size());
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank] = rank;
-  std::ranges::stable_sort(ranks, {}, [&](std::size_t rank) { return nodes[rank]; });
-  return fmt::format("# export MPICH_RANK_REORDER_METHOD=3; ranks node by node\n{}\n", fmt::join(ranks, ","));
-}
-
-// A line for ranks in a row on one node.
-std::string Mpich(const Nodes& nodes, std::size_t count) {
-  std::string lines;
-  for (std::size_t rank = 0; rank < nodes.size();) {
-    std::size_t next = rank;
-    while (next < nodes.size() && nodes[next] == nodes[rank]) ++next;
-    lines += fmt::format("echo \"$(host {}):{}\"\n", nodes[rank], next - rank);
-    rank = next;
-  }
-  return fmt::format("#!/bin/sh\n# In the job: sh hosts.mpich > hosts; mpiexec -f hosts -n {} PROGRAM\n{}{}",
-                     nodes.size(), NamesOfNodes(count), lines);
-}
-
-}  // namespace
-
 const NodeMapping* MappingWorthHaving(const WhatIf& what_if) {
   const NodeMapping* best = nullptr;
   for (const NodeMapping& mapping : what_if.mappings) {
@@ -311,11 +255,38 @@ const NodeMapping* MappingWorthHaving(const WhatIf& what_if) {
 }
 
 NamedTexts RankFiles(const NodeMapping& mapping) {
-  const Nodes& nodes = mapping.node_of_rank;
-  return {{"rankfile.openmpi", OpenMpi(nodes)},
-          {"hosts.slurm", Slurm(nodes, mapping.nodes)},
-          {"hosts.mpich", Mpich(nodes, mapping.nodes)},
-          {"MPICH_RANK_ORDER", RankOrder(nodes)}};
+  const std::vector<std::int32_t>& nodes = mapping.node_of_rank;
+  std::string slots, counts;
+  std::map<std::int32_t, int> taken;  // ranks of a node take its slots in their order
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    slots += fmt::format("rank {}=+n{} slot={}\n", rank, nodes[rank], taken[nodes[rank]]++);
+  }
+  for (std::size_t rank = 0; rank < nodes.size();) {  // a line for ranks in a row on one node
+    std::size_t next = rank;
+    while (next < nodes.size() && nodes[next] == nodes[rank]) ++next;
+    counts += fmt::format("echo \"$(host {}):{}\"\n", nodes[rank], next - rank);
+    rank = next;
+  }
+  std::vector<std::size_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t rank) { return nodes[rank]; });
+  // Lines of a shell script after which `host n` prints the name of node n of the job.
+  const std::string hosts = fmt::format(
+      "set -eu\nhosts=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\")\n"
+      "[ \"$(echo \"$hosts\" | wc -l)\" -ge {0} ] || "
+      "{{ echo \"$0: the job needs {0} nodes\" >&2; exit 1; }}\n"
+      "host() {{ echo \"$hosts\" | sed -n \"$(($1 + 1))p\"; }}\n",
+      mapping.nodes);
+  return {
+      {"rankfile.openmpi", slots},
+      {"hosts.slurm", fmt::format("#!/bin/sh\n# In the job: sh hosts.slurm > hosts; SLURM_HOSTFILE=hosts srun "
+                                  "--distribution=arbitrary -n {} PROGRAM\n{}for node in {}; do host \"$node\"; done\n",
+                                  nodes.size(), hosts, fmt::join(nodes, " "))},
+      {"hosts.mpich",
+       fmt::format("#!/bin/sh\n# In the job: sh hosts.mpich > hosts; mpiexec -f hosts -n {} PROGRAM\n{}{}",
+                   nodes.size(), hosts, counts)},
+      {"MPICH_RANK_ORDER",
+       fmt::format("# export MPICH_RANK_REORDER_METHOD=3; ranks node by node\n{}\n", fmt::join(order, ","))}};
 }
 
 }  // namespace farscale

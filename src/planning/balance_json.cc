@@ -28,8 +28,6 @@ struct BalanceFile {
   std::vector<BalancedWay> projections;
 };
 
-const WhatIf& WhatIfAround(const JsonPlace& at) { return at.Within<BalanceFile>().what_if; }
-
 std::vector<std::vector<double>> LoadRows(const LoadHistory& history) {
   std::vector<std::vector<double>> rows;
   for (std::size_t row = 0; row < history.rows; ++row) {
@@ -37,27 +35,6 @@ std::vector<std::vector<double>> LoadRows(const LoadHistory& history) {
     rows.emplace_back(first, first + static_cast<std::ptrdiff_t>(history.columns));
   }
   return rows;
-}
-
-// The values of one way to run, by phase and processors.
-std::vector<BalancedTarget> TargetRows(const std::vector<BalancedFactor>& tables, std::size_t way) {
-  std::vector<BalancedTarget> targets;
-  for (std::size_t first = 0; first < tables.size();) {
-    std::map<double, BalancedTarget> by_cores;
-    const BalancedFactor& phase = tables[first];
-    for (; first < tables.size() && tables[first].series == phase.series && tables[first].phase == phase.phase;
-         ++first) {
-      const bool is_balance = tables[first].factor == Factor::kLoadBalance;
-      for (const auto& [cores, values] : tables[first].rows) {
-        if (!values[way]) continue;
-        BalancedTarget target{phase.series, phase.phase.Text(), cores, {}, {}};
-        BalancedTarget& known = by_cores.try_emplace(cores, std::move(target)).first->second;
-        (is_balance ? known.load_balance : known.parallel_efficiency) = values[way];
-      }
-    }
-    for (auto& [cores, target] : by_cores) targets.push_back(std::move(target));
-  }
-  return targets;
 }
 
 }  // namespace
@@ -74,7 +51,6 @@ std::vector<std::pair<Placement, std::string>> NamesOf(Described<Placement>) {
 Fields<BalanceConfiguration> FieldsOf(Described<BalanceConfiguration>) {
   using T = BalanceConfiguration;
   return {"balance/configuration",
-          "",
           {
               Property<&T::run>("Index into runs: whose ranks are the tasks"),
               Property<&T::tasks>(),
@@ -92,7 +68,6 @@ Fields<BalanceConfiguration> FieldsOf(Described<BalanceConfiguration>) {
 
 Fields<Gain> FieldsOf(Described<Gain>) {
   return {"balance/gain",
-          "",
           {
               Property<&Gain::value>("1 minus makespan over the makespan of the reference"),
               Computed<Gain>(
@@ -104,7 +79,6 @@ Fields<Gain> FieldsOf(Described<Gain>) {
 Fields<MakespanParts> FieldsOf(Described<MakespanParts>) {
   using T = MakespanParts;
   return {"balance/parts",
-          "",
           {
               Property<&T::computation>("Of all tasks, divided by the processors").AtLeast(0),
               Property<&T::imbalance>(
@@ -119,7 +93,6 @@ Fields<MakespanParts> FieldsOf(Described<MakespanParts>) {
 Fields<BalanceOutcome> FieldsOf(Described<BalanceOutcome>) {
   using T = BalanceOutcome;
   return {"balance/outcome",
-          "",
           {
               Property<&T::configuration>(),
               Property<&T::makespan>("Seconds").AtLeast(0),
@@ -150,7 +123,6 @@ Fields<LoadHistory> FieldsOf(Described<LoadHistory>) {
   using T = LoadHistory;
   return {
       "balance/history",
-      "",
       {
           Properties<&T::outcome, &T::processors, &T::iterations>(),
           Computed<T>("load", LoadRows,
@@ -165,7 +137,6 @@ Fields<LoadHistory> FieldsOf(Described<LoadHistory>) {
 Fields<NodeMapping> FieldsOf(Described<NodeMapping>) {
   using T = NodeMapping;
   return {"balance/mapping",
-          "",
           {
               Properties<&T::run, &T::placement>(),
               Property<&T::node_of_rank>("Nodes are numbered by the first rank on each"),
@@ -181,7 +152,6 @@ Fields<NodeMapping> FieldsOf(Described<NodeMapping>) {
 Fields<StateCost> FieldsOf(Described<StateCost>) {
   using T = StateCost;
   return {"balance/stateCost",
-          "",
           {
               Property<&T::factor>("Times the state of tasks").AtLeast(0),
               Property<&T::makespan>().AtLeast(0),
@@ -192,7 +162,6 @@ Fields<StateCost> FieldsOf(Described<StateCost>) {
 Fields<NetworkGain> FieldsOf(Described<NetworkGain>) {
   using T = NetworkGain;
   return {"balance/networkGain",
-          "",
           {
               Property<&T::outcome>("Index into outcomes"),
               Property<&T::network>("Name"),
@@ -205,7 +174,6 @@ Fields<NetworkGain> FieldsOf(Described<NetworkGain>) {
 Fields<OverheadCost> FieldsOf(Described<OverheadCost>) {
   using T = OverheadCost;
   return {"balance/overheadCost",
-          "",
           {
               Property<&T::overhead>("switching or lostLocality"),
               Property<&T::factor>("Times what was stated").AtLeast(0),
@@ -217,7 +185,6 @@ Fields<OverheadCost> FieldsOf(Described<OverheadCost>) {
 Fields<ProductionRun> FieldsOf(Described<ProductionRun>) {
   using T = ProductionRun;
   return {"balance/production",
-          "",
           {
               Property<&T::iterations>().AtLeast(1),
               Property<&T::repeats>("Of the phase as traced").AtLeast(1),
@@ -231,7 +198,6 @@ Fields<ProductionRun> FieldsOf(Described<ProductionRun>) {
 Fields<BalanceRun> FieldsOf(Described<BalanceRun>) {
   using T = BalanceRun;
   return {"balance/run",
-          "",
           {
               Properties<&T::path, &T::ranks, &T::nodes, &T::ranks_per_node, &T::iterations>(),
               Property<&T::measured>("Seconds of the phase in the trace, or in the replay of the grown run").AtLeast(0),
@@ -253,12 +219,11 @@ Fields<BalanceCase> FieldsOf(Described<BalanceCase>) {
   using T = BalanceCase;
   const auto of_lead = [](auto value) {
     return [value](const T& one, const JsonPlace& at) {
-      const WhatIf& what_if = WhatIfAround(at);
+      const WhatIf& what_if = at.Within<BalanceFile>().what_if;
       return one.lead ? std::optional(value(what_if, one, what_if.outcomes[*one.lead])) : std::nullopt;
     };
   };
   return {"balance/case",
-          "",
           {
               Property<&T::processors>().AtLeast(1),
               Property<&T::run>("Index into runs: whose ranks are the tasks; absent where all runs solve one problem"),
@@ -275,7 +240,6 @@ Fields<BalanceCase> FieldsOf(Described<BalanceCase>) {
 Fields<BalancedValue> FieldsOf(Described<BalancedValue>) {
   using T = BalancedValue;
   return {"balance/projectedValue",
-          "",
           {
               Property<&T::value>(),
               Property<&T::is_replayed>("Replayed on so many processors, else projected"),
@@ -286,24 +250,21 @@ Fields<BalancedValue> FieldsOf(Described<BalancedValue>) {
 
 Fields<BalancedTarget> FieldsOf(Described<BalancedTarget>) {
   using T = BalancedTarget;
-  return {"",
-          "",
-          {
-              Property<&T::phase>(),
-              Property<&T::cores>("Processors").AtLeast(0),
-              Property<&T::series>().UnlessDefault(),
-              Properties<&T::parallel_efficiency, &T::load_balance>(),
-          }};
+  return {
+      Property<&T::phase>(),
+      Property<&T::cores>("Processors").AtLeast(0),
+      Property<&T::series>().UnlessDefault(),
+      Properties<&T::parallel_efficiency, &T::load_balance>(),
+  };
 }
 
 Fields<BalancedWay> FieldsOf(Described<BalancedWay>) {
   using T = BalancedWay;
-  return {
-      "balance/projection", "", {Property<&T::label>("As measured, or with which balancing"), Property<&T::targets>()}};
+  return {"balance/projection", {Property<&T::label>("As measured, or with which balancing"), Property<&T::targets>()}};
 }
 
 Fields<LeftOut> FieldsOf(Described<LeftOut>) {
-  return {"balance/leftOut", "", {Properties<&LeftOut::configuration, &LeftOut::why>()}};
+  return {"balance/leftOut", {Properties<&LeftOut::configuration, &LeftOut::why>()}};
 }
 
 Fields<BalanceFile> FieldsOf(Described<BalanceFile>) {
@@ -312,14 +273,12 @@ Fields<BalanceFile> FieldsOf(Described<BalanceFile>) {
   // As other files have findings, but in another order and with `population` for `of`.
   const auto finding = FormOfFields(
       Fields<Finding>{"balance/finding",
-                      "",
                       {
                           Properties<&Finding::id, &Finding::severity, &Finding::sentence, &Finding::count>(),
                           Properties<&Finding::population, &Finding::example>().UnlessDefault(),
                       }});
   return Fields<T>{
       "balance",
-      "",
       {
           Embed(&T::what_if,
                 Fields<W>{
@@ -360,8 +319,25 @@ Fields<BalanceFile> FieldsOf(Described<BalanceFile>) {
 std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedProjection>& projections) {
   const std::vector<BalancedFactor> tables = TabulateBalanced(projections);
   BalanceFile file{what_if, {}};
-  for (std::size_t way = 0; way < projections.size() && projections.size() > 1; ++way)
-    file.projections.push_back({projections[way].label, TargetRows(tables, way)});
+  for (std::size_t way = 0; way < projections.size() && projections.size() > 1; ++way) {
+    std::vector<BalancedTarget>& targets =
+        file.projections.emplace_back(BalancedWay{projections[way].label, {}}).targets;
+    for (std::size_t first = 0; first < tables.size();) {
+      std::map<double, BalancedTarget> by_cores;
+      const BalancedFactor& phase = tables[first];
+      for (; first < tables.size() && tables[first].series == phase.series && tables[first].phase == phase.phase;
+           ++first) {
+        const bool is_balance = tables[first].factor == Factor::kLoadBalance;
+        for (const auto& [cores, values] : tables[first].rows) {
+          if (!values[way]) continue;
+          BalancedTarget target{phase.series, phase.phase.Text(), cores, {}, {}};
+          BalancedTarget& known = by_cores.try_emplace(cores, std::move(target)).first->second;
+          (is_balance ? known.load_balance : known.parallel_efficiency) = values[way];
+        }
+      }
+      for (auto& [cores, target] : by_cores) targets.push_back(std::move(target));
+    }
+  }
   return JsonOf(file).dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
