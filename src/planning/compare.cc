@@ -22,18 +22,16 @@ using RunValues = std::pair<std::vector<double>, std::vector<std::optional<doubl
 constexpr double kNothing = 1e-9;     // logarithms below are 0
 constexpr double kErrorOfAll = 0.05;  // chance that any change of a phase is called more than noise, and is none
 
-std::optional<double> NoError(const FactorRow&) { return std::nullopt; }
-
 // Empty where one of the runs does not know it.
 RunValues ValuesAt(const ComparedSide& side, std::int64_t cores, const RowReading& value,
-                   const RowReading& error = NoError) {
+                   const RowReading& error = {}) {
   RunValues found;
   for (const FactorRow& row : side.rows) {
     if (row.cores != cores) continue;
     const std::optional<double> one = value(row);
     if (!one) return {};
     found.first.push_back(*one);
-    found.second.push_back(error(row));
+    found.second.push_back(error ? error(row) : std::nullopt);
   }
   return found;
 }
@@ -104,19 +102,6 @@ std::optional<Decomposition> ExplainWhole(const FactorValues& before, const Fact
   return std::nullopt;
 }
 
-// Rows err independently of their reference; what is compared with it has the error of both.
-Measurement WithReference(Measurement measured, const ComparedSide& side, Factor factor, std::int64_t cores,
-                          const Noise& noise) {
-  const RowReading value = [&](const FactorRow& row) { return row.values[factor]; };
-  const RowReading error = [&](const FactorRow& row) { return row.standard_errors[factor]; };
-  if (!Describe(factor).ComparesWithReference() || cores == side.reference) return measured;
-  const auto [values, errors] = ValuesAt(side, side.reference, value, error);
-  if (const auto reference = Measure(values, errors, noise)) {
-    measured.error = std::hypot(measured.error, reference->error);
-  }
-  return measured;
-}
-
 std::optional<Noise> NoiseBetweenRepeats(const ComparedPhase& phase, const RowReading& value) {
   std::vector<std::vector<double>> repeats;
   for (const ComparedSide* side : {&phase.before, &phase.after}) {
@@ -140,7 +125,13 @@ ComparedNumber CompareNumber(const ComparedPhase& phase, std::int64_t cores, std
   const auto measure = [&](const ComparedSide& side) {
     const auto [values, errors] = ValuesAt(side, cores, value, error);
     std::optional<Measurement> one = Measure(values, errors, noise);
-    if (one && factor) one = WithReference(*one, side, *factor, cores, noise);
+    // Rows err independently of their reference; what is compared with it has the error of both.
+    const bool has_reference = factor && Describe(*factor).ComparesWithReference() && cores != side.reference;
+    if (!one || !has_reference) return one;
+    const auto [values_there, errors_there] = ValuesAt(side, side.reference, value, error);
+    if (const auto reference = Measure(values_there, errors_there, noise)) {
+      one->error = std::hypot(one->error, reference->error);
+    }
     return one;
   };
   const std::optional<Measurement> before = measure(phase.before), after = measure(phase.after);
@@ -250,26 +241,23 @@ std::optional<ProjectedValue> ProjectedSeconds(const ComparedSide& side,
   return seconds;
 }
 
-// `asked`: core counts; empty: the targets of both sides that are not too far beyond the reliable ranges.
-std::set<double> CommonTargets(const ComparedPhase& phase, const std::vector<double>& asked) {
-  if (!asked.empty()) return {asked.begin(), asked.end()};
-  std::set<double> targets;
-  double reliable = 0;
-  for (const ComparedSide* side : {&phase.before, &phase.after}) {
-    for (const FactorProjection& projection : side->projection->factors) {
-      for (const ProjectedValue& value : projection.targets) targets.insert(value.cores);
-    }
-    reliable = std::max({reliable, side->projection->fitted_cores.back(),
-                         side->projection->reliable_range ? side->projection->reliable_range->cores : 0.0});
-  }
-  std::erase_if(targets, [&](double cores) { return cores > kShownBeyondReliable * reliable; });
-  return targets;
-}
-
 std::vector<ComparedTarget> CompareTargets(const ComparedPhase& phase, const std::vector<double>& targets) {
   std::vector<ComparedTarget> compared;
   if (phase.before.projection == nullptr || phase.after.projection == nullptr) return compared;
-  for (const double cores : CommonTargets(phase, targets)) {
+  // The core counts asked for, else the targets of both sides that are not too far beyond the reliable ranges.
+  std::set<double> counts(targets.begin(), targets.end());
+  if (targets.empty()) {
+    double reliable = 0;
+    for (const ComparedSide* side : {&phase.before, &phase.after}) {
+      for (const FactorProjection& projection : side->projection->factors) {
+        for (const ProjectedValue& value : projection.targets) counts.insert(value.cores);
+      }
+      reliable = std::max({reliable, side->projection->fitted_cores.back(),
+                           side->projection->reliable_range ? side->projection->reliable_range->cores : 0.0});
+    }
+    std::erase_if(counts, [&](double cores) { return cores > kShownBeyondReliable * reliable; });
+  }
+  for (const double cores : counts) {
     ComparedTarget target;
     target.cores = cores;
     FactorValues before, after;
@@ -295,31 +283,13 @@ std::vector<ComparedTarget> CompareTargets(const ComparedPhase& phase, const std
   return compared;
 }
 
-// As reports call a phase of both sides.
-std::string CommonName(const PhaseKey& before, const PhaseKey& after) {
-  const std::string text = before.phase.Text();
-  const std::string name = before.phase == after.phase ? text : text + " and " + after.phase.Text();
-  if (before.series != after.series || before.series.empty()) return name;
-  return before.series + (name.empty() ? "" : ", " + name);
-}
-
-// One change of many would be beyond noise by chance, so all of a phase share the chance of an error [Dunn61].
-void JudgeChanges(ComparedPhase& phase) {
-  const std::size_t changes = phase.CountChanges();
-  const double confidence = 1 - kErrorOfAll / static_cast<double>(std::max<std::size_t>(1, changes));
-  const auto judge = [&](ComparedNumber& number) {
-    number.is_beyond_noise = number.change && number.change->IsBeyondNoise(confidence);
-  };
-  for (ComparedCount& count : phase.counts) {
-    for (auto& [factor, number] : count.factors) judge(number);
-    judge(count.seconds);
-  }
-}
-
 ComparedPhase ComparePhase(const Results& before, const PhaseKey& key_before, const Results& after,
                            const PhaseKey& key_after, const std::vector<double>& targets) {
   ComparedPhase phase;
-  phase.name = CommonName(key_before, key_after);
+  const bool is_common = key_before.series == key_after.series && !key_before.series.empty();
+  phase.name = key_before.phase.Text();
+  if (key_before.phase != key_after.phase) phase.name += " and " + key_after.phase.Text();
+  if (is_common) phase.name = key_before.series + (phase.name.empty() ? "" : ", " + phase.name);
   phase.before = SideOf(before, key_before);
   phase.after = SideOf(after, key_after);
   AgreeOnReference(before.table, after.table, phase);
@@ -332,7 +302,15 @@ ComparedPhase ComparePhase(const Results& before, const PhaseKey& key_before, co
   std::set<std::int64_t> counts = phase.before.Counts();
   counts.merge(phase.after.Counts());
   for (const std::int64_t cores : counts) phase.counts.push_back(CompareAt(phase, cores));
-  JudgeChanges(phase);
+  // One change of many would be beyond noise by chance, so all of a phase share the chance of an error [Dunn61].
+  const double confidence = 1 - kErrorOfAll / static_cast<double>(std::max<std::size_t>(1, phase.CountChanges()));
+  const auto judge = [&](ComparedNumber& number) {
+    number.is_beyond_noise = number.change && number.change->IsBeyondNoise(confidence);
+  };
+  for (ComparedCount& count : phase.counts) {
+    for (auto& [factor, number] : count.factors) judge(number);
+    judge(count.seconds);
+  }
   phase.targets = CompareTargets(phase, targets);
   return phase;
 }

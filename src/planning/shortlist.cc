@@ -105,6 +105,22 @@ Ratio SpeedOf(const MachineTime& own, const MachineTime& other, double shorter, 
   return RatioOf(own.seconds / other.seconds, std::hypot(own_shorter, longer), std::hypot(own_longer, shorter));
 }
 
+// The geometric mean of a part of all times, and of its bounds: studies err together, since they were replayed on one
+// description of the machine.
+template <typename Part>
+std::optional<Ratio> MeanOver(const ShortlistRow& row, const Part& part) {
+  Ratio sum{0, 0, 0};
+  for (const std::optional<MachineTime>& time : row.times) {
+    const std::optional<Ratio> ratio = time ? part(*time) : std::nullopt;
+    if (!ratio) return std::nullopt;
+    sum.value += std::log(ratio->value);
+    sum.low += std::log(ratio->low);
+    sum.high += std::log(ratio->high);
+  }
+  const auto count = static_cast<double>(row.times.size());
+  return Ratio{std::exp(sum.value / count), std::exp(sum.low / count), std::exp(sum.high / count)};
+}
+
 ShortlistRow& RowOf(const std::string& machine, std::vector<ShortlistRow>& rows) {
   const auto known = std::ranges::find(rows, machine, &ShortlistRow::machine);
   if (known != rows.end()) return *known;
@@ -147,55 +163,6 @@ void AddStudy(const Results& results, std::size_t study, Shortlist& list) {
   }
 }
 
-// The geometric mean of values, and of their bounds: studies err together, since they were replayed on one description
-// of the machine.
-std::optional<Ratio> MeanOf(const std::vector<std::optional<Ratio>>& ratios) {
-  Ratio sum{0, 0, 0};
-  for (const std::optional<Ratio>& ratio : ratios) {
-    if (!ratio) return std::nullopt;
-    sum.value += std::log(ratio->value);
-    sum.low += std::log(ratio->low);
-    sum.high += std::log(ratio->high);
-  }
-  const auto count = static_cast<double>(ratios.size());
-  return Ratio{std::exp(sum.value / count), std::exp(sum.low / count), std::exp(sum.high / count)};
-}
-
-template <typename Part>
-std::optional<Ratio> MeanOver(const ShortlistRow& row, const Part& part) {
-  std::vector<std::optional<Ratio>> ratios;
-  for (const std::optional<MachineTime>& time : row.times) ratios.push_back(time ? part(*time) : std::nullopt);
-  return MeanOf(ratios);
-}
-
-// Costs over the least of them, where all are in one currency.
-void CompareCosts(std::vector<ShortlistRow>& rows) {
-  std::optional<double> least;
-  std::set<std::string> currencies;
-  for (ShortlistRow& row : rows) {
-    row.cost = MeanOver(row, [](const MachineTime& time) { return time.cost; });
-    if (!row.cost) continue;
-    currencies.insert(row.currency);
-    least = std::min(least.value_or(row.cost->value), row.cost->value);
-  }
-  for (ShortlistRow& row : rows) {
-    if (currencies.size() > 1) row.cost.reset();
-    if (row.cost) row.cost = Ratio{row.cost->value / *least, row.cost->low / *least, row.cost->high / *least};
-  }
-}
-
-void RankBySpeed(std::vector<ShortlistRow>& rows) {
-  for (ShortlistRow& row : rows) {
-    if (!row.speed) continue;
-    row.first_rank = 1;
-    for (const ShortlistRow& other : rows) {
-      if (!other.speed) continue;
-      row.first_rank += other.speed->low > row.speed->high;
-      row.last_rank += other.speed->high >= row.speed->low;
-    }
-  }
-}
-
 }  // namespace
 
 std::optional<Ratio> ReplayedSpeed(const FactorRow& measured, const FactorRow& replayed) {
@@ -214,8 +181,26 @@ Shortlist ShortlistOf(const std::vector<const Results*>& studies) {
   }
   std::ranges::stable_sort(list.rows, std::ranges::greater(),
                            [](const ShortlistRow& row) { return row.speed ? row.speed->value : 0; });
-  CompareCosts(list.rows);
-  RankBySpeed(list.rows);
+  // Costs over the least of them, where all are in one currency.
+  std::optional<double> least;
+  std::set<std::string> currencies;
+  for (ShortlistRow& row : list.rows) {
+    row.cost = MeanOver(row, [](const MachineTime& time) { return time.cost; });
+    if (!row.cost) continue;
+    currencies.insert(row.currency);
+    least = std::min(least.value_or(row.cost->value), row.cost->value);
+  }
+  for (ShortlistRow& row : list.rows) {
+    if (currencies.size() > 1) row.cost.reset();
+    if (row.cost) row.cost = Ratio{row.cost->value / *least, row.cost->low / *least, row.cost->high / *least};
+    if (!row.speed) continue;
+    row.first_rank = 1;
+    for (const ShortlistRow& other : list.rows) {
+      if (!other.speed) continue;
+      row.first_rank += other.speed->low > row.speed->high;
+      row.last_rank += other.speed->high >= row.speed->low;
+    }
+  }
   return list;
 }
 
