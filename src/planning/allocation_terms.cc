@@ -78,25 +78,6 @@ void ChoosePhase(AllocationTerms& terms) {
   terms.pack.phase = *found;
 }
 
-void ChooseBaseline(AllocationTerms& terms) {
-  const std::optional<std::int64_t>& reference = terms.results.table.reference;
-  std::vector<std::string> known;
-  bool has_reference = false;
-  for (const RunsAt& runs : terms.counts) {
-    known.push_back(std::to_string(runs.cores));
-    has_reference = has_reference || runs.cores == reference;
-    if (runs.cores == terms.options.baseline) terms.baseline = &runs;
-  }
-  if (terms.options.baseline && terms.baseline == nullptr) {
-    throw Error(ErrorKind::kUsage, "--baseline", fmt::format("there is no run on {} cores", *terms.options.baseline),
-                "runs are on " + Join(known, ", ") + " cores");
-  }
-  for (const RunsAt& runs : terms.counts) {
-    if (terms.baseline == nullptr && (!has_reference || runs.cores == reference)) terms.baseline = &runs;
-  }
-  terms.pack.baseline = static_cast<double>(terms.baseline->cores);
-}
-
 void ChooseBasis(AllocationTerms& terms) {
   if (!terms.baseline->Seconds().empty() && terms.pack.scaling) return;
   for (const Factor factor : {Factor::kGlobalEfficiency, Factor::kSpeedup, Factor::kParallelEfficiency}) {
@@ -123,7 +104,22 @@ AllocationTerms GatherTerms(const Results& results, const AllocationOptions& opt
   terms.rows = results.table.Rows(pack.series, pack.phase);
   terms.counts = CountsOf(terms.rows);
   pack.scaling = ScalingOf(results.table, terms.rows);
-  ChooseBaseline(terms);
+  const std::optional<std::int64_t>& reference = results.table.reference;
+  std::vector<std::string> known_counts;
+  bool has_reference = false;
+  for (const RunsAt& runs : terms.counts) {
+    known_counts.push_back(std::to_string(runs.cores));
+    has_reference = has_reference || runs.cores == reference;
+    if (runs.cores == options.baseline) terms.baseline = &runs;
+  }
+  if (options.baseline && terms.baseline == nullptr) {
+    throw Error(ErrorKind::kUsage, "--baseline", fmt::format("there is no run on {} cores", *options.baseline),
+                "runs are on " + Join(known_counts, ", ") + " cores");
+  }
+  for (const RunsAt& runs : terms.counts) {
+    if (terms.baseline == nullptr && (!has_reference || runs.cores == reference)) terms.baseline = &runs;
+  }
+  pack.baseline = static_cast<double>(terms.baseline->cores);
   ChooseBasis(terms);
   std::vector<std::vector<double>> repeats;
   for (const RunsAt& runs : terms.counts) repeats.push_back(terms.BasisValues(runs));
@@ -149,40 +145,9 @@ std::optional<Measurement> AllocationTerms::MeasuredOf(const std::vector<double>
   return Measure(values, {}, pack.noise.value_or(Noise{}));
 }
 
-Estimate AllocationTerms::MeasuredEfficiency(const RunsAt& runs) const {
-  const auto measured = MeasuredOf(BasisValues(runs)), at_baseline = MeasuredOf(BasisValues(*baseline));
-  if (!measured) return {};
-  const auto cores = static_cast<double>(runs.cores);
-  Estimate estimate{measured->value / at_baseline->value, std::nullopt};
-  if (pack.basis == Factor::kSpeedup) estimate.value = *estimate.value * pack.baseline / cores;
-  if (!pack.basis) {  // times fall where efficiency rises
-    estimate.value = EfficiencyOfTimes(*pack.scaling, pack.baseline, at_baseline->value, cores, measured->value);
-  }
-  if (!pack.noise || &runs == baseline) return estimate;
-  const Change change = ChangeBetween(*at_baseline, *measured);
-  const double reach = change.High(0.8) / change.ratio;
-  estimate.interval80 = OpenBounds{*estimate.value / reach, *estimate.value * reach};
-  return estimate;
-}
-
-Estimate AllocationTerms::MeasuredSeconds(const RunsAt& runs) const {
-  const auto measured = MeasuredOf(runs.Seconds());
-  if (!measured) return {};
-  Estimate estimate{measured->value, std::nullopt};
-  if (!pack.noise) return estimate;
-  const double reach = std::exp(StudentQuantile(0.8, measured->freedom) * measured->error);
-  estimate.interval80 = OpenBounds{measured->value / reach, measured->value * reach};
-  return estimate;
-}
-
 double AllocationTerms::ReliableCores() const {
   if (projection == nullptr) return 0;
   return std::min(ReliableUpTo(*phase_projection, projection->factor), projection->curve.back().cores);
-}
-
-Reliability AllocationTerms::ReliabilityAt(double cores) const {
-  if (projection == nullptr || cores > projection->curve.back().cores) return Reliability::kUnknown;
-  return ReliabilityOf(*phase_projection, projection->factor, cores);
 }
 
 double AllocationTerms::ToEfficiency(double cores) const {
@@ -194,12 +159,6 @@ Estimate AllocationTerms::ProjectedEfficiency(const ProjectedValue& value) const
   Estimate estimate{value.value * scale, std::nullopt};
   if (value.interval80) estimate.interval80 = OpenBounds{value.interval80->low * scale, value.interval80->high * scale};
   return estimate;
-}
-
-std::optional<double> AllocationTerms::SecondsAt(double efficiency, double cores) const {
-  const auto at_baseline = MeasuredOf(baseline->Seconds());
-  if (!at_baseline || !pack.scaling) return std::nullopt;
-  return at_baseline->value / efficiency * (*pack.scaling == Scaling::kStrong ? pack.baseline / cores : 1);
 }
 
 namespace {
@@ -240,29 +199,56 @@ AllocationRow MeasuredRow(const AllocationTerms& terms, const RunsAt& runs) {
   AllocationRow row = RowAt(terms, static_cast<double>(runs.cores), *runs.rows.front());
   row.runs = runs.rows.size();
   if (runs.rows.front()->nodes) row.nodes = static_cast<double>(*runs.rows.front()->nodes);
-  row.iteration = terms.MeasuredSeconds(runs);
-  row.efficiency = terms.MeasuredEfficiency(runs);
+  const AllocationPack& pack = terms.pack;
+  if (const auto seconds = terms.MeasuredOf(runs.Seconds())) {
+    row.iteration.value = seconds->value;
+    if (pack.noise) {
+      const double reach = std::exp(StudentQuantile(0.8, seconds->freedom) * seconds->error);
+      row.iteration.interval80 = OpenBounds{seconds->value / reach, seconds->value * reach};
+    }
+  }
+  const auto measured = terms.MeasuredOf(terms.BasisValues(runs)),
+             at_baseline = terms.MeasuredOf(terms.BasisValues(*terms.baseline));
+  if (measured) {
+    double efficiency = measured->value / at_baseline->value;
+    if (pack.basis == Factor::kSpeedup) efficiency = efficiency * pack.baseline / row.cores;
+    if (!pack.basis) {  // times fall where efficiency rises
+      efficiency = EfficiencyOfTimes(*pack.scaling, pack.baseline, at_baseline->value, row.cores, measured->value);
+    }
+    row.efficiency.value = efficiency;
+    // The interval is that of a quotient; the baseline is 1 by definition and has none.
+    if (pack.noise && &runs != terms.baseline) {
+      const Change change = ChangeBetween(*at_baseline, *measured);
+      const double reach = change.High(0.8) / change.ratio;
+      row.efficiency.interval80 = OpenBounds{efficiency / reach, efficiency * reach};
+    }
+  }
   row.speedup = Scaled(row.efficiency, row.ideal);
-  FillCosts(row, terms.pack);
+  FillCosts(row, pack);
   return row;
 }
 
 AllocationRow ProjectedRow(const AllocationTerms& terms, const ProjectedValue& value) {
   AllocationRow row = RowAt(terms, value.cores, *terms.counts.back().rows.front());
   row.is_measured = false;
-  row.reliability = terms.ReliabilityAt(value.cores);
+  const bool is_known = terms.projection != nullptr && value.cores <= terms.projection->curve.back().cores;
+  row.reliability =
+      is_known ? ReliabilityOf(*terms.phase_projection, terms.projection->factor, value.cores) : Reliability::kUnknown;
   const std::optional<double>& of_node = terms.pack.cores_per_node;
   if (of_node) row.nodes = std::ceil(row.cores / *of_node - 1e-9);
   if (row.reliability == Reliability::kUnknown) return row;
   row.efficiency = terms.ProjectedEfficiency(value);
   if (row.reliability == Reliability::kUncertain) row.efficiency.value = std::nullopt;
   row.speedup = Scaled(row.efficiency, row.ideal);
-  const std::optional<double> unit = terms.SecondsAt(1, row.cores);
-  if (!unit) return row;
-  if (row.efficiency.value && *row.efficiency.value > 0) row.iteration.value = *unit / *row.efficiency.value;
+  // Seconds of an iteration: T = T_b / E, with strong scaling times p_b / p.
+  const auto at_baseline = terms.MeasuredOf(terms.baseline->Seconds());
+  const std::optional<Scaling>& scaling = terms.pack.scaling;
+  if (!at_baseline || !scaling) return row;
+  const double unit = at_baseline->value * (*scaling == Scaling::kStrong ? terms.pack.baseline / row.cores : 1);
+  if (row.efficiency.value && *row.efficiency.value > 0) row.iteration.value = unit / *row.efficiency.value;
   if (row.efficiency.interval80) {
-    const double longest = *unit / row.efficiency.interval80->low;
-    row.iteration.interval80 = OpenBounds{*unit / *row.efficiency.interval80->high,
+    const double longest = unit / row.efficiency.interval80->low;
+    row.iteration.interval80 = OpenBounds{unit / *row.efficiency.interval80->high,
                                           std::isfinite(longest) ? std::optional(longest) : std::nullopt};
   }
   FillCosts(row, terms.pack);

@@ -35,17 +35,11 @@ struct AllocationTerms {
   const FactorProjection* projection = nullptr;
   double projected_baseline = 1;  // this factor as measured at the baseline
 
-  // The interval of a measured row is that of a quotient; the baseline is 1 by definition and has none.
-  Estimate MeasuredEfficiency(const RunsAt& runs) const;
-  Estimate MeasuredSeconds(const RunsAt& runs) const;
   // Cores up to which the projection is reliable; 0: there is no projection.
   double ReliableCores() const;
-  Reliability ReliabilityAt(double cores) const;
   // The factor from the projected factor to efficiency.
   double ToEfficiency(double cores) const;
   Estimate ProjectedEfficiency(const ProjectedValue& value) const;
-  // Seconds of an iteration at such an efficiency: T = T_b / E, with strong scaling times p_b / p.
-  std::optional<double> SecondsAt(double efficiency, double cores) const;
   // Those that efficiency is made from.
   std::vector<double> BasisValues(const RunsAt& runs) const;
   std::optional<Measurement> MeasuredOf(const std::vector<double>& values) const;
