@@ -120,13 +120,6 @@ Recommendation Recommend(const AllocationTerms& terms) {
 
 constexpr double kBeyondRuns = 16;  // the same of the largest run, where predictions are reliable beyond
 
-std::string DescriptionOf(const Results& results, const PhaseId& phase) {
-  for (const PhaseRecord& record : results.phases) {
-    if (record.id == phase) return record.description;
-  }
-  return "";
-}
-
 void AddProjected(AllocationTerms& terms) {
   AllocationPack& pack = terms.pack;
   const FactorProjection* projection = terms.projection;
@@ -276,7 +269,8 @@ PhaseId MostImportantPhase(const FactorTable& table, const std::string& series) 
 AllocationPack MakeAllocationPack(const Results& results, const AllocationOptions& options) {
   AllocationPack pack;
   AllocationTerms terms = GatherTerms(results, options, pack);
-  pack.phase_description = DescriptionOf(results, pack.phase);
+  const auto record = std::ranges::find(results.phases, pack.phase, &PhaseRecord::id);
+  if (record != results.phases.end()) pack.phase_description = record->description;
   pack.is_scaling_shown = pack.scaling && !results.table.scaling;
   pack.required = options.efficiency;
   pack.counts = terms.counts.size();

@@ -48,20 +48,6 @@ std::multimap<double, std::size_t>& LineOf(const std::string& strategy, std::vec
   return found != lines.end() ? found->points : lines.emplace_back(SweepLine{strategy, {}}).points;
 }
 
-// The outcome that balancing is best compared with: it may be done without.
-std::optional<std::size_t> LeadOf(const WhatIf& what_if, const BalanceCase& one) {
-  if (one.ranking.empty()) return std::nullopt;
-  const BalanceOutcome& best = what_if.outcomes[one.ranking.front()];
-  const std::size_t reference = ReferenceOf(what_if, one, best);
-  const auto time_of = [&](std::size_t i) { return LongRunIterationOf(what_if, what_if.outcomes[i]); };
-  std::optional<std::size_t> without;
-  for (const std::size_t i : one.outcomes) {
-    if (!IsUnbalanced(what_if.outcomes[i]) || i == reference) continue;
-    if (!without || time_of(i) < time_of(*without)) without = i;
-  }
-  return without && time_of(*without) <= time_of(one.ranking.front()) ? without : one.ranking.front();
-}
-
 }  // namespace
 
 std::vector<BalanceCase> CasesOf(const WhatIf& what_if) {
@@ -92,7 +78,16 @@ std::vector<BalanceCase> CasesOf(const WhatIf& what_if) {
     for (const std::size_t i : what_if.by_robustness) {
       if (!one.robust && IsInCase(what_if, one, what_if.outcomes[i].configuration)) one.robust = i;
     }
-    one.lead = LeadOf(what_if, one);
+    if (one.ranking.empty()) continue;
+    // The outcome that balancing is best compared with: it may be done without.
+    const std::size_t best = one.ranking.front(), reference = ReferenceOf(what_if, one, what_if.outcomes[best]);
+    const auto time_of = [&](std::size_t i) { return LongRunIterationOf(what_if, what_if.outcomes[i]); };
+    std::optional<std::size_t> without;
+    for (const std::size_t i : one.outcomes) {
+      if (!IsUnbalanced(what_if.outcomes[i]) || i == reference) continue;
+      if (!without || time_of(i) < time_of(*without)) without = i;
+    }
+    one.lead = without && time_of(*without) <= time_of(best) ? without : best;
   }
   std::stable_sort(cases.begin(), cases.end(), [](const BalanceCase& a, const BalanceCase& b) {
     return std::tuple(a.run.value_or(0), a.processors) < std::tuple(b.run.value_or(0), b.processors);

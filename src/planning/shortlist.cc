@@ -59,19 +59,6 @@ std::optional<double> CommonTarget(const std::vector<MachineResults>& machines) 
   return best;
 }
 
-// The mean over repeated runs.
-std::optional<MachineTime> MeasuredTime(const FactorTable& table, const PhaseKey& key, std::int64_t cores) {
-  double sum = 0;
-  int count = 0;
-  for (const FactorRow& row : table.Rows(key)) {
-    const std::optional<double> seconds = row.TimePerIteration();
-    if (row.cores != cores || !seconds || !(*seconds > 0)) continue;
-    sum += *seconds;
-    ++count;
-  }
-  return count == 0 ? std::nullopt : std::optional(MachineTime{sum / count, std::nullopt, {}, {}});
-}
-
 // The transfer of a phase on so many cores, or what bounds it from below.
 double TransferAt(const MachineResults& machine, const PhaseKey& key, double cores) {
   for (const Factor factor : {Factor::kTransfer, Factor::kParallelEfficiency}) {
@@ -139,9 +126,19 @@ void AddStudy(const Results& results, std::size_t study, Shortlist& list) {
   const std::optional<double> target = CommonTarget(machines);
   const std::int64_t largest = rows.back().cores;
   const auto time_on = [&](const MachineResults& machine) -> std::optional<MachineTime> {
-    if (!target) return MeasuredTime(*machine.table, key, largest);
-    const ProjectedTime* time = TimeAt(machine.projection, *target);
-    return MachineTime{time->seconds, time->interval80, {}, {}};
+    if (target) {
+      const ProjectedTime* time = TimeAt(machine.projection, *target);
+      return MachineTime{time->seconds, time->interval80, {}, {}};
+    }
+    double sum = 0;
+    int count = 0;  // of repeated runs
+    for (const FactorRow& row : machine.table->Rows(key)) {
+      const std::optional<double> seconds = row.TimePerIteration();
+      if (row.cores != largest || !seconds || !(*seconds > 0)) continue;
+      sum += *seconds;
+      ++count;
+    }
+    return count == 0 ? std::nullopt : std::optional(MachineTime{sum / count, std::nullopt, {}, {}});
   };
   const std::optional<MachineTime> own = time_on(machines.front());
   if (!own) return;
