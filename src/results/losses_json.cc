@@ -10,41 +10,40 @@ namespace farscale {
 namespace {
 
 // One value a rank of the phase: all of them or, where few ranks have any, those by rank; nothing where none has any.
-OrderedJson ValuesByRank(const std::vector<double>& values, const JsonPlace& at) {
-  const auto some = values.size() - static_cast<std::size_t>(std::ranges::count(values, 0.0));
-  if (some == 0) return nullptr;
-  if (4 * some > values.size()) return values;
-  const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
-  OrderedJson json = OrderedJson::object();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != 0) json[std::to_string(ranks[i])] = values[i];
-  }
-  return json;
-}
-
-void ReadValuesByRank(const OrderedJson& json, std::vector<double>& values, const JsonPlace& at) {
-  const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
-  if (json.is_array()) {
-    FormOf<std::vector<double>>()->read(json, &values, at);
-    if (values.size() != ranks.size()) at.Fail("has values of other ranks than its phase");
-    return;
-  }
-  Dictionary<double> some;
-  FormOf<Dictionary<double>>()->read(json, &some, at);
-  values.assign(ranks.size(), 0);
-  for (const auto& [rank, one] : some) {
-    const auto found = std::ranges::find(ranks, rank, [](std::size_t known) { return std::to_string(known); });
-    if (found == ranks.end()) at.Fail("has a value of rank " + rank + ", which is not in the phase");
-    values[static_cast<std::size_t>(found - ranks.begin())] = one;
-  }
-}
-
 Form<std::vector<double>> ByRank() {
+  using T = std::vector<double>;
+  const auto write = [](const T& values, const JsonPlace& at) -> OrderedJson {
+    const auto some = values.size() - static_cast<std::size_t>(std::ranges::count(values, 0.0));
+    if (some == 0) return nullptr;
+    if (4 * some > values.size()) return values;
+    const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
+    OrderedJson json = OrderedJson::object();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != 0) json[std::to_string(ranks[i])] = values[i];
+    }
+    return json;
+  };
+  const auto read = [](const OrderedJson& json, T& values, const JsonPlace& at) {
+    const std::vector<std::size_t>& ranks = at.Within<LossRecord>().ranks;
+    if (json.is_array()) {
+      FormOf<T>()->read(json, &values, at);
+      if (values.size() != ranks.size()) at.Fail("has values of other ranks than its phase");
+      return;
+    }
+    Dictionary<double> some;
+    FormOf<Dictionary<double>>()->read(json, &some, at);
+    values.assign(ranks.size(), 0);
+    for (const auto& [rank, one] : some) {
+      const auto found = std::ranges::find(ranks, rank, [](std::size_t known) { return std::to_string(known); });
+      if (found == ranks.end()) at.Fail("has a value of rank " + rank + ", which is not in the phase");
+      values[static_cast<std::size_t>(found - ranks.begin())] = one;
+    }
+  };
   const auto schema = [](SchemaDefinitions&) {
     return OrderedJson::parse(R"({"oneOf": [{"type": "array", "items": {"type": "number"}},
       {"type": "object", "patternProperties": {"^[0-9]+$": {"type": "number"}}, "additionalProperties": false}]})");
   };
-  const auto form = MakeForm<std::vector<double>>(ValuesByRank, ReadValuesByRank, schema);
+  const auto form = MakeForm<T>(write, read, schema);
   form->is_optional = true;
   return Named("losses/byRank",
                "Seconds of every rank of the phase, or of those that have any by their numbers; absent where no rank "

@@ -19,25 +19,6 @@ struct FittedParameter {
   std::optional<double> standard_error;
 };
 
-std::vector<FittedParameter> FittedParameters(const FittedModel& fit) {
-  std::vector<FittedParameter> parameters;
-  const std::size_t count = fit.parameters.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    parameters.push_back({fit.names[i], fit.parameters[i], static_cast<bool>(fit.at_bound[i]), std::nullopt});
-    if (fit.covariance.size() != count * count) continue;
-    parameters.back().standard_error = std::sqrt(std::max(0.0, fit.covariance[i * count + i]));
-  }
-  return parameters;
-}
-
-void SetParameters(FittedModel& fit, const std::vector<FittedParameter>& parameters) {
-  for (const FittedParameter& parameter : parameters) {
-    fit.names.push_back(parameter.name);
-    fit.parameters.push_back(parameter.value);
-    fit.at_bound.push_back(parameter.at_bound);
-  }
-}
-
 }  // namespace
 
 std::vector<std::pair<FitOutcome, std::string>> NamesOf(Described<FitOutcome>) {
@@ -93,12 +74,30 @@ Fields<FittedParameter> FieldsOf(Described<FittedParameter>) {
 Fields<FittedModel> FieldsOf(Described<FittedModel>) {
   using T = FittedModel;
   const auto has_weights = [](const T& fit) { return !fit.weights.empty(); };
+  const auto parameters = Via<T, std::vector<FittedParameter>>(
+      [](const T& fit) {
+        std::vector<FittedParameter> list;
+        const std::size_t count = fit.parameters.size();
+        for (std::size_t i = 0; i < count; ++i) {
+          list.push_back({fit.names[i], fit.parameters[i], static_cast<bool>(fit.at_bound[i]), std::nullopt});
+          if (fit.covariance.size() != count * count) continue;
+          list.back().standard_error = std::sqrt(std::max(0.0, fit.covariance[i * count + i]));
+        }
+        return list;
+      },
+      [](T& fit, const std::vector<FittedParameter>& list) {
+        for (const FittedParameter& parameter : list) {
+          fit.names.push_back(parameter.name);
+          fit.parameters.push_back(parameter.value);
+          fit.at_bound.push_back(parameter.at_bound);
+        }
+      });
   return Fields<T>{"projection/fit",
                    {
                        Property<&T::model>("Id of the model, a file of fits/ or of the user"),
                        Property<&T::dimension>("d in x = P^(1/d)").AtLeast(1),
                        Property<&T::outcome>(),
-                       Field<T>("parameters", Via<T, std::vector<FittedParameter>>(FittedParameters, SetParameters)),
+                       Field<T>("parameters", parameters),
                        Property<&T::covariance>("Of the parameters, row by row; empty when it could not be computed"),
                        Property<&T::points>("What was fitted"),
                        Property<&T::residuals>("Measured minus fitted, one a point"),

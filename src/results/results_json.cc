@@ -302,40 +302,6 @@ std::int64_t WholeNumber(const std::string& name, const std::string& text, const
   return value;
 }
 
-// The measurement of one command: a row for every time, without its repeat.
-std::vector<FactorRow> RowsOfMeasurement(const Json& json, const std::string& where) {
-  if (!json.is_object()) RefuseMeasurement(where, "is no measurement of a command");
-  FactorRow row;
-  std::optional<std::int64_t> processes;
-  std::vector<std::string> others;
-  for (const auto& [name, value] : Parameters(json, where)) {
-    if (std::ranges::find(kCoresNames, name) != kCoresNames.end()) {
-      if (processes) RefuseMeasurement(where, "has two parameters with a number of cores, or of ranks");
-      processes = WholeNumber(name, value, where);
-    } else if (name == kThreadsName) {
-      row.threads = WholeNumber(name, value, where);
-    } else {
-      others.push_back(name + "=" + value);
-    }
-  }
-  if (!processes) {
-    RefuseMeasurement(where, "has no parameter that says on how many cores it ran",
-                      "measure with hyperfine --parameter-list cores 1,2,4 'mpirun -n {cores} ./program'");
-  }
-  row.series = Join(others, ", ");
-  row.ranks = *processes;
-  row.cores = row.ranks * row.threads;
-  std::vector<FactorRow> rows;
-  const bool has_all = json.contains("times") && json["times"].is_array() && !json["times"].empty();
-  for (const Json& time : has_all ? json["times"] : Json::array({json.value("mean", Json())})) {
-    if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>()))
-      RefuseMeasurement(where, "has no times", "hyperfine --export-json writes them");
-    rows.push_back(row);
-    rows.back().runtime = time.get<double>();
-  }
-  return rows;
-}
-
 }  // namespace
 
 bool IsHyperfineJson(const Json& json) {
@@ -349,8 +315,34 @@ FactorTable TableOfHyperfine(const Json& json, const std::string& file) {
   table.scaling_source = "file";
   std::size_t number = 0;
   for (const Json& result : json["results"]) {
-    for (FactorRow& row : RowsOfMeasurement(result, fmt::format("{}: results[{}]", file, number++))) {
-      table.rows.push_back(std::move(row));
+    const std::string where = fmt::format("{}: results[{}]", file, number++);
+    if (!result.is_object()) RefuseMeasurement(where, "is no measurement of a command");
+    FactorRow row;
+    std::optional<std::int64_t> processes;
+    std::vector<std::string> others;
+    for (const auto& [name, value] : Parameters(result, where)) {
+      if (std::ranges::find(kCoresNames, name) != kCoresNames.end()) {
+        if (processes) RefuseMeasurement(where, "has two parameters with a number of cores, or of ranks");
+        processes = WholeNumber(name, value, where);
+      } else if (name == kThreadsName) {
+        row.threads = WholeNumber(name, value, where);
+      } else {
+        others.push_back(name + "=" + value);
+      }
+    }
+    if (!processes) {
+      RefuseMeasurement(where, "has no parameter that says on how many cores it ran",
+                        "measure with hyperfine --parameter-list cores 1,2,4 'mpirun -n {cores} ./program'");
+    }
+    row.series = Join(others, ", ");
+    row.ranks = *processes;
+    row.cores = row.ranks * row.threads;
+    const bool has_all = result.contains("times") && result["times"].is_array() && !result["times"].empty();
+    for (const Json& time : has_all ? result["times"] : Json::array({result.value("mean", Json())})) {
+      if (!time.is_number() || !(time.get<double>() > 0) || !std::isfinite(time.get<double>()))
+        RefuseMeasurement(where, "has no times", "hyperfine --export-json writes them");
+      row.runtime = time.get<double>();
+      table.rows.push_back(row);
     }
   }
   NumberRepeats(table);
