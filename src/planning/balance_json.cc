@@ -37,6 +37,46 @@ std::vector<std::vector<double>> LoadRows(const LoadHistory& history) {
   return rows;
 }
 
+const PhaseProjection* PhaseOf(const BalancedProjection& way, const BalancedFactor& of) {
+  const auto found = std::ranges::find_if(way.projected, [&](const PhaseProjection& projection) {
+    return projection.series == of.series && projection.phase == of.phase;
+  });
+  return found == way.projected.end() ? nullptr : &*found;
+}
+
+// The value of the first run on so many processors, else projected.
+std::optional<BalancedValue> ValueAt(const BalancedProjection& way, const BalancedFactor& of, double cores) {
+  for (const FactorRow& row : way.table.Rows(of.series, of.phase)) {
+    const std::optional<double>& value = row.values[of.factor];
+    if (static_cast<double>(row.cores) == cores && value)
+      return BalancedValue{*value, std::nullopt, true, Reliability::kReliable};
+  }
+  const PhaseProjection* phase = PhaseOf(way, of);
+  const FactorProjection* projection = phase != nullptr ? phase->Find(of.factor) : nullptr;
+  if (projection == nullptr) return std::nullopt;
+  const auto target = std::ranges::find(projection->targets, cores, &ProjectedValue::cores);
+  if (target == projection->targets.end()) return std::nullopt;
+  return BalancedValue{target->value, target->interval80, false, ReliabilityOf(*phase, of.factor, cores)};
+}
+
+void FillRows(const std::vector<BalancedProjection>& list, BalancedFactor& table) {
+  std::set<double> counts;
+  for (const BalancedProjection& way : list) {
+    for (const FactorRow& row : way.table.Rows(table.series, table.phase)) {
+      if (row.values[table.factor]) counts.insert(static_cast<double>(row.cores));
+    }
+    const PhaseProjection* phase = PhaseOf(way, table);
+    const FactorProjection* projection = phase != nullptr ? phase->Find(table.factor) : nullptr;
+    if (projection == nullptr) continue;
+    for (const ProjectedValue& value : projection->targets) counts.insert(value.cores);
+    table.has_targets = table.has_targets || !projection->targets.empty();
+  }
+  for (const double cores : counts) {
+    auto& values = table.rows.emplace_back(cores, std::vector<std::optional<BalancedValue>>()).second;
+    for (const BalancedProjection& way : list) values.push_back(ValueAt(way, table, cores));
+  }
+}
+
 }  // namespace
 
 std::vector<std::pair<Placement, std::string>> NamesOf(Described<Placement>) {
@@ -344,50 +384,6 @@ std::string WriteWhatIfJson(const WhatIf& what_if, const std::vector<BalancedPro
 OrderedJson BalanceSchema() {
   return SchemaOf<BalanceFile>("Potential gain from dynamic load balancing, by farscale balance");
 }
-
-namespace {
-
-const PhaseProjection* PhaseOf(const BalancedProjection& way, const BalancedFactor& of) {
-  const auto found = std::ranges::find_if(way.projected, [&](const PhaseProjection& projection) {
-    return projection.series == of.series && projection.phase == of.phase;
-  });
-  return found == way.projected.end() ? nullptr : &*found;
-}
-
-// The value of the first run on so many processors, else projected.
-std::optional<BalancedValue> ValueAt(const BalancedProjection& way, const BalancedFactor& of, double cores) {
-  for (const FactorRow& row : way.table.Rows(of.series, of.phase)) {
-    const std::optional<double>& value = row.values[of.factor];
-    if (static_cast<double>(row.cores) == cores && value)
-      return BalancedValue{*value, std::nullopt, true, Reliability::kReliable};
-  }
-  const PhaseProjection* phase = PhaseOf(way, of);
-  const FactorProjection* projection = phase != nullptr ? phase->Find(of.factor) : nullptr;
-  if (projection == nullptr) return std::nullopt;
-  const auto target = std::ranges::find(projection->targets, cores, &ProjectedValue::cores);
-  if (target == projection->targets.end()) return std::nullopt;
-  return BalancedValue{target->value, target->interval80, false, ReliabilityOf(*phase, of.factor, cores)};
-}
-
-void FillRows(const std::vector<BalancedProjection>& list, BalancedFactor& table) {
-  std::set<double> counts;
-  for (const BalancedProjection& way : list) {
-    for (const FactorRow& row : way.table.Rows(table.series, table.phase)) {
-      if (row.values[table.factor]) counts.insert(static_cast<double>(row.cores));
-    }
-    const PhaseProjection* phase = PhaseOf(way, table);
-    const FactorProjection* projection = phase != nullptr ? phase->Find(table.factor) : nullptr;
-    if (projection == nullptr) continue;
-    for (const ProjectedValue& value : projection->targets) counts.insert(value.cores);
-    table.has_targets = table.has_targets || !projection->targets.empty();
-  }
-  for (const double cores : counts) {
-    auto& values = table.rows.emplace_back(cores, std::vector<std::optional<BalancedValue>>()).second;
-    for (const BalancedProjection& way : list) values.push_back(ValueAt(way, table, cores));
-  }
-}
-
-}  // namespace
 
 std::vector<BalancedFactor> TabulateBalanced(const std::vector<BalancedProjection>& list) {
   std::vector<BalancedFactor> tables;

@@ -355,22 +355,23 @@ std::string AdviceFor(const Remedy& remedy) {
   return "";
 }
 
-std::string TextOfDoubt(Remedy::Doubt doubt) {
-  switch (doubt) {
-    case Remedy::Doubt::kNone: break;
-    case Remedy::Doubt::kFewIterations:
-      return " That holds if the same ranks are slow all the time, which these iterations do not show.";
-    case Remedy::Doubt::kOneIteration:
-      return " One iteration does not show whether it is the loads that move from rank to rank instead: take the "
-             "region of an iteration as phase (--phase).";
-    case Remedy::Doubt::kTwoRanks:
-      return " Two ranks do not show whether it is the loads that move between them within an iteration instead.";
-  }
-  return "";
-}
-
 }  // namespace
 
-std::string TextOf(const Remedy& remedy) { return AdviceFor(remedy) + TextOfDoubt(remedy.doubt); }
+std::string TextOf(const Remedy& remedy) {
+  const std::string advice = AdviceFor(remedy);
+  switch (remedy.doubt) {
+    case Remedy::Doubt::kNone: break;
+    case Remedy::Doubt::kFewIterations:
+      return advice + " That holds if the same ranks are slow all the time, which these iterations do not show.";
+    case Remedy::Doubt::kOneIteration:
+      return advice +
+             " One iteration does not show whether it is the loads that move from rank to rank instead: take the "
+             "region of an iteration as phase (--phase).";
+    case Remedy::Doubt::kTwoRanks:
+      return advice +
+             " Two ranks do not show whether it is the loads that move between them within an iteration instead.";
+  }
+  return advice;
+}
 
 }  // namespace farscale

@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/parallel.h"

@@ -7,6 +7,9 @@
 namespace farscale {
 namespace {
 
+constexpr const char* kReliability = "reliability";
+constexpr const char* kEvidence = "evidence";  // in files of earlier versions
+
 template <typename T>
 Field<T> CoreCount(Field<T> field) {
   return std::move(field).Above(0).AtMost(kLargestCoreCount);
@@ -186,7 +189,7 @@ Fields<FactorProjection> FieldsOf(Described<FactorProjection>) {
   };
   auto target = FieldsOf<ProjectedValue>();
   target.data.definition = "projection/target";
-  target.data.fields.push_back(Computed<ProjectedValue>("reliability", level).Later().all().front());
+  target.data.fields.push_back(Computed<ProjectedValue>(kReliability, level).Later().all().front());
   return Fields<T>{
       "projection/factorProjection",
       {
@@ -299,13 +302,6 @@ std::string WriteProjectionJson(const std::vector<PhaseProjection>& projections,
 OrderedJson ProjectionSchema() { return SchemaOf(ProjectionFile(), "Projections of farscale"); }
 
 // Key results of a projection, as part of its JSON [docs/schema/projection.schema.json].
-
-namespace {
-
-constexpr const char* kReliability = "reliability";
-constexpr const char* kEvidence = "evidence";  // in files of earlier versions
-
-}  // namespace
 
 // A core count under the key that says how it is meant: {"below": 8}.
 Fields<CountBound> FieldsOf(Described<CountBound>) {
