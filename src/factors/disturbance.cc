@@ -260,7 +260,7 @@ std::vector<Disturbance> MeasureDisturbance(const Trace& trace, const Matching& 
       if (!of_rank.empty()) d.regular += of_rank[k] / usual / static_cast<double>(trace.size());
     }
   }
-  return disturbances;
+  return std::move(disturbances);
 }
 
 namespace {

@@ -170,10 +170,11 @@ std::vector<IterationProfile> ProfileIterations(const Trace& trace, const PhaseC
     count += threads != nullptr ? static_cast<double>(threads->Threads(rank)) : 1;
   }
   const bool is_each = cut.span == Span::kEach;
+  const Tick before = cut.begin() - trace.begin();
   Tick reached = 0, ideal_reached = 0;
   for (std::size_t k = 0; k < profiles.size(); ++k) {
     IterationProfile& profile = profiles[k];
-    profile.begin = trace.Seconds(cut.begin() - trace.begin() + measured[k].first);
+    profile.begin = trace.Seconds(before + measured[k].first);
     const Tick advance = Advance(measured[k], reached), ideal_advance = Advance(ideal[k], ideal_reached);
     profile.elapsed = trace.Seconds(is_each ? measured[k].longest : advance);
     if (!replay.unknown_waits.any()) profile.ideal = trace.Seconds(is_each ? ideal[k].longest : ideal_advance);

@@ -65,10 +65,11 @@ GrowthError ErrorOfGrowth(Factor factor, const GrownPhase& grown, const std::vec
   GrowthError error{OfDoubling(factor, grown.is_statistical), kPower};
   // All runs grown from the same runs share their mistakes, so together they count as one.
   std::map<double, std::pair<double, double>> squares;
+  const auto rows = PointersTo(measured);
   for (const GrownRun& run : grown.runs) {
     if (run.cores > largest || run.cores <= run.learned_up_to || !run.values[factor]) continue;
-    const std::optional<double> truth = MeanAt(PointersTo(measured), static_cast<std::int64_t>(run.cores),
-                                               [&](const FactorRow& row) { return row.values[factor]; });
+    const std::optional<double> truth =
+        MeanAt(rows, static_cast<std::int64_t>(run.cores), [&](const FactorRow& row) { return row.values[factor]; });
     if (!truth || *run.values[factor] <= 0) continue;
     const double own = error.At(*run.values[factor], Doublings(run.cores, run.learned_up_to));
     const double ratio = std::log(*run.values[factor] / *truth) / own;

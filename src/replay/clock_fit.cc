@@ -154,15 +154,23 @@ class ClockSearch {
 
   // Clocks that no way along the edges leads to from the first clock, or none back.
   std::vector<std::uint32_t> NotTied(const Edges& edges) const {
-    std::vector<bool> there(fit_.corrections.size()), back(there.size());
-    there[reference_] = back[reference_] = true;
-    for (bool goes_on = true; goes_on;) {
-      goes_on = false;
-      for (const auto& [from, to] : edges) {
-        if (there[from] && !there[to]) there[to] = goes_on = true;
-        if (back[to] && !back[from]) back[from] = goes_on = true;
+    const auto reached = [&](const Edges& ways) {
+      std::vector<bool> seen(fit_.corrections.size());
+      std::vector<std::uint32_t> open = {reference_};
+      while (!open.empty()) {
+        const std::uint32_t clock = open.back();
+        open.pop_back();
+        if (seen[clock]) continue;
+        seen[clock] = true;
+        for (auto way = ways.lower_bound({clock, 0}); way != ways.end() && way->first == clock; ++way) {
+          open.push_back(way->second);
+        }
       }
-    }
+      return seen;
+    };
+    Edges reversed;
+    for (const auto& [from, to] : edges) reversed.emplace(to, from);
+    const std::vector<bool> there = reached(edges), back = reached(reversed);
     std::vector<std::uint32_t> clocks;
     for (std::uint32_t clock = 0; clock < there.size(); ++clock) {
       if (IsUsed(clock) && !(there[clock] && back[clock])) clocks.push_back(clock);

@@ -21,7 +21,14 @@
 namespace farscale {
 namespace {
 
-using Calls = std::vector<std::size_t>;  // all of one kind on one rank
+// All of one kind on one rank.
+struct Calls {
+  std::size_t count = 0, first = 0;
+
+  void Add(std::size_t call) {
+    if (count++ == 0) first = call;
+  }
+};
 
 // Bytes that any MPI sends at once; chosen.
 constexpr std::uint64_t kSurelyEager = 1024;
@@ -37,8 +44,10 @@ class CallSearch {
     // Calls in which locks that the trace records decide how long they wait, and flushes between: these wait for who
     // holds the lock, if the MPI puts off to get it, and else for nobody.
     std::vector<bool> calls_of_locks(timeline_.calls());
-    for (const LockEpoch& epoch : as_measured ? timeline_.lock_epochs() : std::vector<LockEpoch>()) {
-      for (std::size_t call = epoch.lock_call; call <= epoch.unlock_call; ++call) calls_of_locks[call] = true;
+    if (as_measured) {
+      for (const LockEpoch& epoch : timeline_.lock_epochs()) {
+        for (std::size_t call = epoch.lock_call; call <= epoch.unlock_call; ++call) calls_of_locks[call] = true;
+      }
     }
     // Collectives by their number: those that do not block and no record shows where they complete, as in Paraver
     // traces.
@@ -57,8 +66,8 @@ class CallSearch {
       const bool has_record = first < end;
       operations += kind == MpiCall::kOneSided;
       if (IsOneSided(kind) && !calls_of_locks[call]) {
-        if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) unknown.push_back(call);
-        if (kind == MpiCall::kWindowLockAll) lock_all.push_back(call);
+        if (kind == MpiCall::kWindowLock || (IsWindowSynchronisation(kind) && !has_record)) unknown.Add(call);
+        if (kind == MpiCall::kWindowLockAll) lock_all.Add(call);
       }
       const OperationPart part = has_record ? PartOf(timeline_.record_kind(first)) : OperationPart{};
       const bool is_among_neighbours = has_record && !(part.IsCollective() && part.posts);
@@ -76,7 +85,7 @@ class CallSearch {
         if (!has_record) --pending;
       }
       if (takes_time) {
-        collectives.push_back(call);
+        collectives.Add(call);
         in_collectives += TimeWithin(call);
       }
       for (std::size_t record = first; has_immediate && record < end; ++record) posts.Next(timeline_, record);
@@ -121,6 +130,7 @@ class CallSearch {
   std::uint64_t operations = 0;
   Calls unknown, lock_all, collectives, messages;
   Tick in_collectives = 0, in_messages = 0, in_mpi = 0;
+  bool notices_collectives = false, notices_messages = false;
 
  private:
   const Region& FunctionOf(std::size_t call) const { return trace_.regions[timeline_.region(call)]; }
@@ -132,7 +142,7 @@ class CallSearch {
 
   void AddTime(std::size_t call, Tick times_shortest = 1) {
     if (call < window_.begin.call || timeline_.duration(call) < times_shortest * shortest_) return;
-    messages.push_back(call);
+    messages.Add(call);
     in_messages += TimeWithin(call);
   }
 
@@ -257,6 +267,8 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_m
     CallSearch& search = found[rank].emplace(trace, rank, cut.ranks[rank].window);
     search.FindUnsynchronised(has_immediate, as_measured);
     if (trace.size() > 1) search.FindLostMessages(shortest);
+    search.notices_collectives = IsNoticeable(search.in_collectives, cut, rank);
+    search.notices_messages = IsNoticeable(search.in_messages, cut, rank);
   });
   double in_messages = 0, in_mpi = 0;
   bool with_collectives = false, with_messages = false;
@@ -265,27 +277,27 @@ UnknownWaits FindUnknownWaits(const Trace& trace, const PhaseCut& cut, bool as_m
     waits.operations += found[rank]->operations;
     in_messages += static_cast<double>(found[rank]->in_messages);
     in_mpi += static_cast<double>(found[rank]->in_mpi);
-    with_collectives |= IsNoticeable(found[rank]->in_collectives, cut, rank);
-    with_messages |= IsNoticeable(found[rank]->in_messages, cut, rank);
+    with_collectives |= found[rank]->notices_collectives;
+    with_messages |= found[rank]->notices_messages;
   }
   with_messages |= in_messages > kNoticeableWaits * in_mpi;
   constexpr double kNamed = 0.005;  // chosen: less may be interrupted calls with MPI_PROC_NULL
   for (std::size_t rank = 0; rank < found.size(); ++rank) {
     if (!found[rank]) continue;
     const auto add = [&](const Calls& calls) {
-      if (waits.calls == 0 && !calls.empty()) waits.example = Describe(trace, rank, calls.front());
-      waits.calls += calls.size();
+      if (waits.calls == 0 && calls.count > 0) waits.example = Describe(trace, rank, calls.first);
+      waits.calls += calls.count;
     };
     add(found[rank]->unknown);
     if (waits.operations > 0) add(found[rank]->lock_all);
     if (with_collectives) add(found[rank]->collectives);
     const Calls& messages = found[rank]->messages;
-    if (messages.empty() || in_messages <= kNamed * in_mpi) continue;
-    if (waits.messages == 0) waits.message_example = Describe(trace, rank, messages.front());
-    waits.messages += messages.size();
+    if (messages.count == 0 || in_messages <= kNamed * in_mpi) continue;
+    if (waits.messages == 0) waits.message_example = Describe(trace, rank, messages.first);
+    waits.messages += messages.count;
     if (!with_messages) continue;
     if (waits.calls == 0) waits.example = waits.message_example + ", which has no record of its message";
-    waits.calls += messages.size();
+    waits.calls += messages.count;
   }
   if (trace.diagnostics.Share(anomaly::kMpiStateOutsideCall) > kNoticeableWaits) {
     if (waits.calls == 0) waits.example = trace.diagnostics.Example(anomaly::kMpiStateOutsideCall);
@@ -337,7 +349,8 @@ std::string MissingCalls(const Trace& trace) {
   // Messages of which one end lies where recording was off on all ranks: more ends of one kind than of the other
   // between two ranks.
   if (trace.diagnostics.count(anomaly::kSwitchedOff) == 0) return "";
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> surplus;  // of sends, by sender and receiver
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t>
+      surplus;  // sends without a receive, by sender and receiver
   std::uint64_t sends = 0, missing = 0;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     const RankTimeline& timeline = trace.timelines[i];
