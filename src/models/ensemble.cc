@@ -463,7 +463,8 @@ constexpr int kCurves = 250;  // the number of averaged curves of all members; c
 // Weights from logarithms that may be minus infinity. Where all are, no draw of any member was possible: their fits
 // still are, and all count alike.
 void Weigh(std::vector<Member>& members, std::vector<double> logarithms) {
-  const double largest = logarithms.empty() ? kNever : std::ranges::max(logarithms);
+  double largest = kNever;
+  for (const double logarithm : logarithms) largest = std::max(largest, logarithm);  // passes over what is no number
   double sum = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (!IsUsable(members[i].fit.outcome)) continue;
