@@ -156,7 +156,7 @@ std::optional<double> MeanOverCounts(const SamplesByCores& commit, const std::ve
 SeriesNoise LearnNoise(const CommitSeries& series, const SamplesByCores& newest, const std::vector<double>& cores,
                        const Noise& expected) {
   std::vector<std::vector<double>> repeats, all_series;
-  std::vector<double> runs;  // of each commit at each count
+  std::vector<double> runs;  // for each commit and count
   for (const SamplesByCores& commit : series.commits) {
     for (const auto& [count, samples] : commit) {
       repeats.push_back(samples.values);

@@ -150,7 +150,7 @@ std::string WriteGateTable(const GateReport& report, std::size_t width) {
   for (const std::string& doubt : DoubtsOf(report.findings)) add("Warning: " + doubt);
   for (const Verdict verdict : {Verdict::kFail, Verdict::kUndecided, Verdict::kWarn, Verdict::kPass}) {
     for (const Judgement& judgement : report.judgements) {
-      // What passed needs a sentence only where it needs an explanation.
+      // A pass needs a sentence only where it needs an explanation.
       const bool has_sentence = verdict != Verdict::kPass || !judgement.superlinear.empty();
       if (judgement.verdict == verdict && has_sentence) add(ToText(verdict) + ": " + judgement.sentence);
     }

@@ -142,7 +142,7 @@ void ResolveSpan(const Processes& processes, bool is_whole_run, const std::vecto
                  const std::vector<RankShare>& ideal, MeasuredRegion& region) {
   double& elapsed = region.totals.elapsed;
   if (is_whole_run) {
-    std::vector<double>& off = region.off_by_rank;  // what the run lacks of the time between its begin and its end
+    std::vector<double>& off = region.off_by_rank;  // missing between begin and end of the run
     for (const MeasuredProcess& process : processes) {
       const Page& page = *process.page;
       const collect::Tick passed = page.end_tick != 0 ? page.end_tick - page.begin_tick : process.sums.elapsed;
@@ -375,7 +375,7 @@ MeasuredRun Summarize(std::vector<Page> pages) {
   }
   AddTermination(pages, run);
   const Processes processes = FindProcesses(pages, run);
-  std::vector<std::string> names;  // of regions, as they are in the pages
+  std::vector<std::string> names;  // regions as the pages name them
   for (const MeasuredProcess& process : processes) {
     const double flushed = static_cast<double>(process.page->flushed) * process.seconds_a_tick;
     run.flushed_largest = std::max(run.flushed_largest, flushed);

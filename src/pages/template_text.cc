@@ -17,7 +17,7 @@ std::size_t LineIn(std::string_view text, std::size_t at) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-using Delimiters = std::pair<std::string, std::string>;  // of the tags that follow
+using Delimiters = std::pair<std::string, std::string>;  // around the tags that follow
 
 // Reads the tag behind this one, whose kind may also be '>' partial, '!' comment, or '=' delimiters; false at the end.
 bool ReadNext(const Template& source, TagPlace& tag, Delimiters& delimiters) {

@@ -131,7 +131,7 @@ void AddStudy(const Results& results, std::size_t study, Shortlist& list) {
       return MachineTime{time->seconds, time->interval80, {}, {}};
     }
     double sum = 0;
-    int count = 0;  // of repeated runs
+    int count = 0;  // repeated runs
     for (const FactorRow& row : machine.table->Rows(key)) {
       const std::optional<double> seconds = row.TimePerIteration();
       if (row.cores != largest || !seconds || !(*seconds > 0)) continue;

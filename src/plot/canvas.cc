@@ -13,7 +13,7 @@ constexpr double kBeyond = 0.1;      // steps that values may lie beyond the end
 constexpr double kFewDecades = 2.5;  // have ticks at 2 and 5, too
 constexpr double kShortMark = 5;
 constexpr double kUprightLabel = 14;                                          // from the left of the picture
-constexpr double kRow = 18, kLine = 24, kSquare = 12, kSpace = 6, kGap = 14;  // of legends
+constexpr double kRow = 18, kLine = 24, kSquare = 12, kSpace = 6, kGap = 14;  // in legends
 constexpr double kLetter = 6.6;                                               // the width of most
 
 void DrawTicks(Canvas& canvas, const Axis& axis, const std::vector<Spot>& marks, const std::vector<Label>& numbers,

@@ -174,7 +174,7 @@ class PhaseProjector {
     }
   }
 
-  // By means at the reference, or at the smallest count of a phase that was not run there; not when global efficiency
+  // Uses means at the reference, or at the smallest count of a phase that was not run there; not when global efficiency
   // is unknown there, or when cores are not the same number of ranks everywhere.
   void AddSpeedup(std::optional<std::int64_t> reference) {
     const FactorRow& first = rows_.front();

@@ -140,7 +140,7 @@ ReportData BacktestSection(const Results& results, const std::string& series, co
   std::set<double> splits;
   for (const BacktestRow& row : rows) splits.insert(row.train_max);
   const std::size_t all = rows.size();
-  while (rows.size() > kMostBacktestRows && splits.size() > 1) {  // what was trained on the fewest runs goes first
+  while (rows.size() > kMostBacktestRows && splits.size() > 1) {  // the one with the fewest training runs goes first
     const double smallest = *splits.begin();
     splits.erase(splits.begin());
     std::erase_if(rows, [&](const BacktestRow& row) { return row.train_max == smallest; });

@@ -258,7 +258,7 @@ Data PredictorText(const PhaseProjection& phase) {
     const ProjectedValue* target = TargetAt(*headline, at.cores);
     const bool is_replayed = IsBeyondRuns(phase, at.cores) && at.cores <= last->cores;
     if (!is_replayed || target == nullptr || !target->interval80) continue;
-    const double width = target->interval80->high - target->interval80->low;  // of both predictors together
+    const double width = target->interval80->high - target->interval80->low;  // both predictors together
     if (std::fabs(at.grown - at.curves) > width) disagreement.push_back(FormatCores(at.cores));
   }
   return {{"cores", FormatCores(last->cores)},    {"name", NameInSentence(headline->factor)},

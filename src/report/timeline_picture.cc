@@ -287,7 +287,7 @@ class PictureDrawing {
     const bool is_dense = narrowest * static_cast<double>(all.size()) > kPictureRight - kPictureLeft;
     JoinIterations(all, static_cast<std::size_t>((kPictureRight - kPictureLeft) / narrowest));
     std::size_t kind = kDark;
-    double from = 0, to = 0;  // of the block that may go on
+    double from = 0, to = 0;  // the block that may go on
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double until = i + 1 < all.size() ? std::min(all[i].end, all[i + 1].begin) : all[i].end;
       const double begin = std::round(10 * x_.At(all[i].begin)) / 10;

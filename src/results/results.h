@@ -38,7 +38,7 @@ struct Results {
   std::vector<PhaseProjection> projections;
   std::vector<SplitsOfCores> splits;  // at the targets; empty where no runs vary both processes and threads
   std::vector<BacktestRow> backtest;
-  std::vector<LossRecord> losses;                // largest run of every phase [reported_losses.h]
+  std::vector<LossRecord> losses;                // all; of a study that was run, the largest of every phase
   std::vector<LossProjection> loss_projections;  // from all runs
   // From runs that nobody has made, the largest of every phase that was grown: each holds that phase alone.
   std::vector<RunRecord> grown_runs;

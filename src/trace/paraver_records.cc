@@ -389,7 +389,7 @@ class BlockReader {
     }
     const bool is_number = at_ != begin && (at_ == end_ || *at_ == ':');
     if (!is_number) Fail(name, fmt::format("'{}' is not a number", Shown(begin)));
-    constexpr std::ptrdiff_t kMostDigits = 20;  // of 64 bits, which not all such numbers fit
+    constexpr std::ptrdiff_t kMostDigits = 20;  // that 64 bits may have; not all such numbers fit
     std::uint64_t exact = 0;
     const bool overflows = at_ - begin > kMostDigits ||
                            (at_ - begin == kMostDigits && std::from_chars(begin, at_, exact).ec != std::errc());

@@ -79,7 +79,7 @@ std::uint32_t TakeNumbers(std::uint32_t count) {
 constexpr std::uint32_t kFirstGroup = 1U << 28;
 
 std::unordered_map<std::uint64_t, std::uint32_t> windows;                   // numbers by handle
-std::map<std::pair<std::uint64_t, Epoch>, std::uint32_t> groups_of_epochs;  // of the open ones
+std::map<std::pair<std::uint64_t, Epoch>, std::uint32_t> groups_of_epochs;  // while they are open
 std::map<std::vector<std::int32_t>, std::uint32_t> group_numbers;
 std::uint32_t windows_named = 0;  // those that this rank named as their rank 0
 

@@ -232,7 +232,7 @@ bool WriteDefinitions(OTF2_Archive* archive, std::uint64_t events, bool has_coun
   own.threads = OwnThreads();
   own.teams = OwnTeams();
   own.devices = OwnDevices();
-  std::vector<RankDefinitions> all;  // by rank, at rank 0; nothing elsewhere
+  std::vector<RankDefinitions> all;  // one per rank at rank 0; nothing elsewhere
   if (page->rank != 0) {
     Send(Pack(std::move(own)), 0, 2);
   } else {

@@ -155,7 +155,7 @@ std::optional<std::vector<CallBlock>> MergedRules(const KnownClasses& known, std
   for (const CallSite& site : sites) {
     std::optional<CallRule> rule = MergedRule(known, kind, site);
     if (!rule) return std::nullopt;
-    // Of posts that are alike, a completion is that of the earliest.
+    // A completion is that of the earliest among posts that are alike.
     if (site.completes_all) open = {};
     for (std::size_t i = 0; i < site.parts.size(); ++i) {
       const OperationPart is = PartOf(site.parts[i].kind);

@@ -225,7 +225,7 @@ SiteLaws FitSiteLaws(const std::vector<RunCalls>& runs, const CallRules& rules) 
   }
   SiteLaws laws;
   std::map<SiteKey, SiteSums> of_all_stages;
-  std::map<SiteKey, std::array<MeansOfStages, 2>> means;  // of bytes, and of those received
+  std::map<SiteKey, std::array<MeansOfStages, 2>> means;  // bytes sent, bytes received
   for (const auto& [key, of] : sums) {
     laws.sizes[key] = FitLaws(of, rules, key.program);
     if (key.stage < 0) continue;

@@ -121,7 +121,7 @@ bool AreAlike(const LoadDeviation& a, const LoadDeviation& b) {
 void JoinInEverything(const Diagnosis& diagnosis, const LoadTables& loads, std::size_t all,
                       std::vector<std::vector<LoadDeviation>>& found) {
   const double whole = TotalExecution(diagnosis, loads.is_of_devices(diagnosis.paths, all) ? IsDeviceCall : IsUseful);
-  std::vector<double> shares(loads.size(), 0);  // of `all`, for loads of call paths in it
+  std::vector<double> shares(loads.size(), 0);  // in `all`, for loads of call paths there
   for (std::size_t load = 0; load < loads.size(); ++load) {
     const PathId path = loads.path(load);
     if (!loads.is_of_all(load) && loads.Has(diagnosis.paths, all, path))

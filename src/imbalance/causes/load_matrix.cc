@@ -70,7 +70,7 @@ LoadMatrix FindLoad(const Trace& trace, const PhaseCut& cut, const WaitStates& s
   for (std::size_t rank = 0; rank < activities.ranks.size(); ++rank) {
     if (activities.ranks[rank].present) load.ranks.push_back(rank);
   }
-  std::set<std::size_t> counts;  // of iterations
+  std::set<std::size_t> counts;  // iterations, as ranks have them
   for (const RankCut& rank : cut.ranks) {
     if (rank.present) counts.insert(rank.iterations.size());
   }

@@ -130,7 +130,7 @@ std::optional<ProcessGrid> GridOfTopologies(const Trace& trace, const PhaseCut& 
     std::vector<std::optional<std::size_t>> place_of(trace.size());
     for (std::size_t i = 0; i < members.size(); ++i)
       place_of[static_cast<std::size_t>(members[i])] = topology.places[i];
-    std::vector<std::size_t> places;  // of every rank of the phase
+    std::vector<std::size_t> places;  // one for every rank of the phase
     std::size_t present = 0;
     for (std::size_t rank = 0; rank < trace.size(); ++rank) {
       present += cut.ranks[rank].present;

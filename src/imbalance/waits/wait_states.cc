@@ -290,7 +290,7 @@ WaitStates FindWaitStates(const Trace& trace, const Matching& matching, Activiti
     const MessageEnds ends = FindMessageEnds(trace, matching, states.activities);
     ForEachRank(trace, matching, states.activities, [&](std::size_t rank, const RankRecords& records) {
       RankSearch search(records, ends, states.collectives, regions);
-      std::uint64_t flushes = 0;  // of windows that the rank shares
+      std::uint64_t flushes = 0;  // on windows that the rank shares
       const std::size_t first_call = records.activities.first_call, end_call = first_call + records.activities.calls;
       for (const LockEpoch& epoch : records.timeline.lock_epochs()) {
         const std::size_t end = epoch.is_exclusive ? 0 : std::min<std::size_t>(epoch.unlock_call, end_call);

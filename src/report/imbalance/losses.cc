@@ -175,7 +175,7 @@ std::string DescribeShape(const LoadShape& shape, const LossRanks& ranks, const 
   for (std::size_t i = 0; i < std::min(kNamed, shape.ranks.size()); ++i)
     numbers.push_back(ranks.Number(shape.ranks[i]));
   if (shape.ranks.size() > kNamed) numbers.emplace_back("…");
-  const bool is_near = shape.level > 0.8 && shape.level < 1.25;  // how much more than 1 it is must be seen
+  const bool is_near = shape.level > 0.8 && shape.level < 1.25;  // the distance from 1 must be seen
   const std::string level = is_near ? fmt::format("{:.2f}×", shape.level) : FormatRatio(shape.level);
   Data data = {{"one", ranks.one},
                {"who", ranks.who},

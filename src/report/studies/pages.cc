@@ -28,7 +28,7 @@ struct PhaseOfStudy {
   Data tags;
   std::string heading, limit;  // an empty limit: unknown
   double share = 0;            // share of the time that the limit takes
-  double lost_hours = 0;       // by the study in its largest run
+  double lost_hours = 0;       // that the study loses in its largest run
 };
 
 using StudyOnPage = std::vector<PhaseOfStudy>;  // the longest phase first; the others fold out
