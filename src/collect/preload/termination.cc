@@ -97,7 +97,8 @@ void OnError(MPI_Comm* communicator, int* code, ...) {
     const bool is_known = this_thread.depth > 0 && this_thread.call < CallId::kCount;
     const char* call = is_known ? kCallNames[static_cast<std::size_t>(this_thread.call)] : "";
     // "MPI_Send: MPI_ERR_RANK: invalid rank", as far as there is place.
-    std::snprintf(page->error, sizeof page->error, "%s%s%s", call, is_known ? ": " : "", said);
+    constexpr int kMost = sizeof page->error - sizeof ": ";
+    std::snprintf(page->error, sizeof page->error, "%s%s%.*s", call, is_known ? ": " : "", kMost, said);
   }
   MarkTermination(Termination::kError, 0);
   PMPI_Comm_set_errhandler(*communicator, MPI_ERRORS_ARE_FATAL);

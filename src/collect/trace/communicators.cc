@@ -215,6 +215,7 @@ void AddWindow(MPI_Win window, MPI_Comm in) {
   const auto held = HoldSharedState();
   if (communicator->rank == 0) Define(&RankDefinitions::windows, std::pair(std::uint32_t{id}, communicator->id));
   windows[KeyOf(window)] = id;
+  for (const Epoch epoch : {Epoch::kAccess, Epoch::kExposure}) groups_of_epochs.erase({KeyOf(window), epoch});
 }
 
 void RemoveWindow(MPI_Win window) {

@@ -22,7 +22,7 @@ bool IsRecordingTeams();
 void RecordFork(unsigned threads, Tick time);
 void RecordTeamBegin(std::size_t thread, unsigned size, Tick time);
 void RecordBarrier(std::size_t thread, bool is_implicit, bool is_enter, Tick time);
-// A task begins or ends. The events of the main thread are written at once.
+// A task or another region begins or ends. The events of the main thread are written at once.
 void RecordEdge(std::size_t thread, CallId region, bool is_enter, Tick time);
 // For other threads than the main one.
 void RecordDeviceCall(std::size_t thread, bool is_enter, Tick time);
