@@ -201,6 +201,7 @@ void AddTraceInput(CLI::App* command, TraceOptions& options);
 // An option that takes one of these words.
 CLI::Option* AddChoiceOption(CLI::App* command, const std::string& name, std::string& choice,
                              const std::vector<std::string>& choices, const std::string& text);
+// --phase, a region or a loop; several.
 void AddPhaseOption(CLI::App* command, TraceOptions& options);
 // --grow-to: numbers of cores that nobody has run.
 void AddGrowOption(CLI::App* command, TraceOptions& options);

@@ -49,9 +49,11 @@ std::vector<MeasuredRun> RunningRuns() {
 
 void Print(const WatchOptions& options) {
   std::vector<MeasuredRun> runs = RunningRuns();
-  std::string list;
-  for (const MeasuredRun& run : runs) list += (list.empty() ? "" : ",\n") + MeasuredRunJson(run);
-  if (options.json) return fmt::print("[{}]\n", list);
+  if (options.json) {
+    std::string list;
+    for (const MeasuredRun& run : runs) list += (list.empty() ? "" : ",\n") + MeasuredRunJson(run);
+    return fmt::print("[{}]\n", list);
+  }
   if (options.csv) return fmt::print("{}", CsvOf(runs));
   if (runs.empty()) return fmt::print("{}", kNothing);
   Order(runs, {});

@@ -109,7 +109,7 @@ std::vector<PeerRule> RulesFor(const RankGrid& grid, std::int64_t rank, const st
 struct StatisticalGrowth {
   std::string reason = {};                  // the gap in the rules
   double explained = 0, confirmed = 0;      // shares of the messages, as in CallRules
-  std::int64_t ranks = 0;                   // in the largest run
+  std::int64_t ranks = 0;                   // in the run, the largest where a phase is grown
   double fewest = 0, median = 0, most = 0;  // ranks to which a rank sends messages
   double messages = 0;                      // sent by a rank in an iteration, in the mean
 };

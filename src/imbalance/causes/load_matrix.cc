@@ -201,7 +201,7 @@ void LoadTables::ChooseColumns(const PhaseCut& cut, const Activities& activities
                                });
   const std::size_t steps = step_ends_.empty() ? 0 : step_ends_.front().size();
   for (std::size_t load = 0; load < loads_.size(); ++load) {
-    const auto most = static_cast<std::size_t>(std::ranges::max(visits[load]));
+    const auto most = visits[load].empty() ? 0 : static_cast<std::size_t>(std::ranges::max(visits[load]));
     const bool have_equally_many =
         std::ranges::all_of(visits[load], [&](std::uint64_t of_rank) { return of_rank == 0 || of_rank == most; });
     LoadColumns columns = LoadColumns::kOne;
