@@ -87,12 +87,12 @@ Form<std::vector<bool>> FormOf<std::vector<bool>>() {
         if (!json.is_array()) at.Fail("is not a list");
         for (std::size_t i = 0; i < json.size(); ++i) {
           bool one = false;
-          FormOf<bool>()->read(json[i], &one, JsonPlace(at, i));
+          fields_internal::PlainForm<bool>()->read(json[i], &one, JsonPlace(at, i));
           list.push_back(one);
         }
       },
       [](SchemaDefinitions& definitions) {
-        return OrderedJson{{"type", "array"}, {"items", FormOf<bool>()->schema(definitions)}};
+        return OrderedJson{{"type", "array"}, {"items", fields_internal::PlainForm<bool>()->schema(definitions)}};
       });
 }
 

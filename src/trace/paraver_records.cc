@@ -298,7 +298,7 @@ class BlockReader {
     return cached = alike.back();
   }
 
-  // Records follow each other of the same thread, and of the same communicator.
+  // Records of one thread follow each other.
   ParaverThread& ThreadAt(const std::pair<std::uint32_t, std::uint32_t>& at) {
     if (thread_ == nullptr || thread_->first != at) thread_ = &*block_.threads.try_emplace(at).first;
     return thread_->second;
