@@ -4,7 +4,7 @@
 #
 # USES names rooms above this one; what a room uses is passed on to whoever uses the room. TEST_USES: rooms that its
 # tests use besides. TEST_PARTS: in how many processes its tests run, where they take long. RUNS_BRIEFLY: the room takes
-# options and writes results, in next to no time. Builds of the whole program optimise it less (about a third off its time
+# options and writes results, in next to no time. Builds of the whole program optimise it less (up to a fifth off its time
 # to compile), and scripts/check leaves its own tests to the night, since tests of the program see what it does.
 # READS_BYTES: it reads bytes from outside, or shares memory; scripts/check tests these rooms under sanitizers every day
 # and all others every night (FARSCALE_TEST_ROOMS).

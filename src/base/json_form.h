@@ -79,7 +79,7 @@ using Form = std::shared_ptr<const JsonForm>;
 template <typename T>
 Form<T> FormOf();
 template <>
-Form<std::vector<bool>> FormOf<std::vector<bool>>();  // has no elements in memory
+Form<std::vector<bool>> FormOf<std::vector<bool>>();  // its elements have no address
 
 // A text that is one of these.
 Form<std::string> OneOf(std::vector<std::string> texts);
